@@ -72,6 +72,7 @@ fn ten_thousand_loads_leave_nothing() {
     let numbers: Vec<i64> = line.split(' ').map(|word| word.parse().unwrap()).collect();
     let [rounds, before, after, lines, lines_after] = numbers[..] else { panic!("{line}") };
     println!("{rounds} loads: {before} pages, then {after}; {lines} mappings, then {lines_after}");
-    assert!(after - before < MOST, "{before} pages before, {after} after");
+    // an emulator keeps what it has translated
+    assert!(is_emulated() || after - before < MOST, "{before} pages before, {after} after");
     assert_eq!(lines, lines_after, "mappings");
 }

@@ -13,7 +13,7 @@ mod system;
 use exec_host::program::{LoadedProgram, StartBlock};
 use std::ffi::CString;
 use std::process::Command;
-use system::{itself, of_this_machine};
+use system::{is_emulated, itself, of_this_machine};
 
 /// The program that a child process is to become.
 const FILE: &str = "HOIST_PROGRAM";
@@ -62,6 +62,11 @@ fn programs_of_each_kind() {
     std::fs::write(&source, PROGRAM).unwrap();
     let (program, mut kinds) = (folder.path().join("program"), Vec::new());
     for flags in ["-static", "-static-pie", "-pie", "-no-pie"] {
+        // the dynamic loader is the emulator's, not where the program says
+        if is_emulated() && !flags.starts_with("-static") {
+            println!("an emulator has the dynamic loader of another machine: no {flags}");
+            continue;
+        }
         let mut command = Command::new(of_this_machine("gcc"));
         command.args(["-O1", flags, "-o"]).arg(&program).arg(&source);
         if !command.output().unwrap().status.success() {
@@ -78,5 +83,5 @@ fn programs_of_each_kind() {
         kinds.push(flags);
     }
     println!("programs: {}", kinds.join(", "));
-    assert!(kinds.len() >= 2);
+    assert!(kinds.contains(&"-static"));
 }
