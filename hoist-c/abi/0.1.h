@@ -564,6 +564,28 @@ typedef struct hoist_module_section_row {
 } hoist_module_section_row;
 
 /**
+ * Memory of a module that has one permission.
+ */
+typedef struct hoist_module_segment_row {
+    /**
+     * Where it is.
+     */
+    void *address;
+    /**
+     * Its size in bytes.
+     */
+    uint64_t size;
+    /**
+     * `PF_X` (1), `PF_W` (2), `PF_R` (4).
+     */
+    uint32_t flags;
+    /**
+     * 0.
+     */
+    uint32_t reserved;
+} hoist_module_segment_row;
+
+/**
  * How many bytes of memory a module takes.
  */
 typedef struct hoist_module_sizes_row {
@@ -1574,6 +1596,17 @@ hoist_status hoist_loader_tell_gdb(struct hoist_loader *loader, struct hoist_err
 hoist_status hoist_loader_tell_perf(struct hoist_loader *loader, struct hoist_error **error);
 
 /**
+ * Writes all functions that are loaded, with their code and lines, to `jit-PID.dump` in `folder`, for `perf record -k CLOCK_MONOTONIC` and
+ * `perf inject --jit`.
+ *
+ * Errors: `FILE` if that cannot be written, or not be mapped executable; `BUSY`.
+ * Threads: as for `hoist_loader_set_dual_mapping`.
+ */
+hoist_status hoist_loader_tell_jitdump(struct hoist_loader *loader,
+                                       const char *folder,
+                                       struct hoist_error **error);
+
+/**
  * Loads objects into memory of this process: code, read-only data and writable data apart, no page writable and executable. No
  * code runs; constructors are for `hoist_module_initialize`.
  *
@@ -1727,6 +1760,46 @@ hoist_status hoist_module_section(const struct hoist_module *module,
                                   struct hoist_error **error);
 
 /**
+ * How many segments the module has: stretches of memory of one permission; 0 of NULL.
+ *
+ * Threads: any number at once.
+ */
+size_t hoist_module_segment_count(const struct hoist_module *module);
+
+/**
+ * Segment `index`, from 0 on.
+ *
+ * Errors: `OUT_OF_RANGE`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_module_segment(const struct hoist_module *module,
+                                  size_t index,
+                                  struct hoist_module_segment_row *segment,
+                                  struct hoist_error **error);
+
+/**
+ * How many bytes of the module's memory are in huge pages now, as the system tells it: what came of `hoist_loader_set_huge_pages`.
+ *
+ * Errors: `FILE` if the system does not tell.
+ * Threads: any number at once.
+ */
+hoist_status hoist_module_bytes_in_huge_pages(const struct hoist_module *module,
+                                              uint64_t *bytes,
+                                              struct hoist_error **error);
+
+/**
+ * The address of the symbol that is called `name` in the source: `space::name(int)`, or, whatever it takes, `space::name`; of several the
+ * first. A name that is not mangled is itself.
+ *
+ * Errors: `NOT_FOUND`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_module_find_demangled(const struct hoist_module *module,
+                                         const char *name,
+                                         void **address,
+                                         struct hoist_error **error);
+
+/**
  * How much memory the module takes.
  *
  * Errors: `INVALID_ARGUMENT`.
@@ -1824,6 +1897,30 @@ hoist_status hoist_library_address(const struct hoist_library *library,
                                    const char *name,
                                    void **address,
                                    struct hoist_error **error);
+
+/**
+ * The function that `address` is in, by its name, and, unless `offset` is NULL, how many bytes behind its start. Of functions that are not
+ * exported the name is known if the file has its symbol table (`.symtab`). The text is good as long as the handle.
+ *
+ * Errors: `NOT_FOUND` if it is in none.
+ * Threads: any number at once.
+ */
+hoist_status hoist_library_symbol_at(const struct hoist_library *library,
+                                     const void *address,
+                                     const char **name,
+                                     uint64_t *offset,
+                                     struct hoist_error **error);
+
+/**
+ * Address and size of the memory that the library occupies. Each of the two places may be NULL.
+ *
+ * Errors: `INVALID_ARGUMENT`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_library_extent(const struct hoist_library *library,
+                                  void **address,
+                                  uint64_t *size,
+                                  struct hoist_error **error);
 
 /**
  * Its name (`DT_SONAME`), empty if it has none or `library` is NULL. Never NULL; good as long as the handle.
@@ -2248,6 +2345,31 @@ hoist_status hoist_cubin_link(const struct hoist_objects *objects,
                               uint32_t sm,
                               struct hoist_buffer **linked,
                               struct hoist_error **error);
+
+/**
+ * The same with some kernels only: those whose names have one of `count` texts in them. Others are dropped, with what they alone reach.
+ *
+ * Errors: as `hoist_cubin_link`; `INVALID_ARGUMENT` if a text is NULL or not UTF-8.
+ * Threads: any number at once, with different objects.
+ */
+hoist_status hoist_cubin_link_kernels(const struct hoist_objects *objects,
+                                      uint32_t sm,
+                                      const char *const *kernels,
+                                      size_t count,
+                                      struct hoist_buffer **linked,
+                                      struct hoist_error **error);
+
+/**
+ * Puts relocatable cubins together into one that is relocatable still, as `nvlink -r` does: linked later, it is what the objects are. Names
+ * that are undefined stay so.
+ *
+ * Errors: as `hoist_cubin_link`, but those of what is undefined or too large.
+ * Threads: any number at once, with different objects.
+ */
+hoist_status hoist_cubin_link_relocatable(const struct hoist_objects *objects,
+                                          uint32_t sm,
+                                          struct hoist_buffer **linked,
+                                          struct hoist_error **error);
 
 /**
  * Frees a cubin; NULL is none.

@@ -1,5 +1,5 @@
 /*
- * hoist for C++17: handles that free themselves, exceptions, views of bytes. Header-only, on hoist.h, which says what functions do,
+ * hoist for C++17 and later: handles that free themselves, exceptions, views of bytes. Header-only, on hoist.h, which says what functions do,
  * what errors there are, and which threads may call.
  *
  *     hoist::Module module = hoist::load_file("plugin.o");
@@ -23,10 +23,13 @@
 #include <type_traits>
 #include <utility>
 #include <vector>
+#if __cplusplus >= 202002L
+#include <span>
+#endif
 
 namespace hoist {
 
-/** Elements that somebody else has: std::span of C++20. */
+/** Elements that somebody else has: std::span of C++20, which it becomes and is made of there. */
 template <typename T> class View {
 public:
     View() noexcept = default;
@@ -34,6 +37,10 @@ public:
     /** Of a container: std::vector, std::array, std::string ... */
     template <typename C, typename = std::enable_if_t<std::is_convertible_v<decltype(std::declval<C &>().data()), T *>>>
     View(C &container) noexcept : data_(container.data()), size_(container.size()) {}
+#if __cplusplus >= 202002L
+    template <typename U, std::size_t N, typename = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>>>
+    View(std::span<U, N> span) noexcept : data_(span.data()), size_(span.size()) {}
+#endif
 
     T *data() const noexcept { return data_; }
     std::size_t size() const noexcept { return size_; }
@@ -52,6 +59,12 @@ using Bytes = View<const unsigned char>;
 
 /** Bytes at any pointer. */
 inline Bytes bytes(const void *data, std::size_t size) noexcept { return {static_cast<const unsigned char *>(data), size}; }
+#if __cplusplus >= 202002L
+inline Bytes bytes(std::span<const std::byte> span) noexcept { return bytes(span.data(), span.size()); }
+#endif
+
+/** The version of the library: "0.1.0". */
+inline std::string version() { return hoist_version(); }
 
 /** What a function of hoist.h has found wrong. */
 class Error : public std::runtime_error {
@@ -130,6 +143,13 @@ template <typename Row, typename H, typename F> std::vector<Row> rows(const H *h
     return found;
 }
 
+/** Address and size of the memory that code occupies. */
+template <typename F, typename H> std::pair<void *, std::uint64_t> extent(F function, const H *handle) {
+    std::pair<void *, std::uint64_t> found{};
+    call(function, handle, &found.first, &found.second);
+    return found;
+}
+
 /** A function of this type. */
 template <typename F> F *typed(hoist_function function) {
     static_assert(std::is_function_v<F>, "the type of a function, such as int(int)");
@@ -170,6 +190,8 @@ public:
         detail::call(hoist_objects_set_whole_archive, handle_.get(), is_whole);
         return *this;
     }
+    /** How many objects are loaded in any case. */
+    std::size_t count() const { return detail::made<std::size_t>(hoist_objects_count, handle_.get()); }
     const hoist_objects *get() const noexcept { return handle_.get(); }
 
 private:
@@ -303,6 +325,19 @@ public:
         }
         return found;
     }
+    /** Stretches of memory of one permission. */
+    std::vector<hoist_module_segment_row> segments() const {
+        return detail::rows<hoist_module_segment_row>(handle_.get(), hoist_module_segment_count(handle_.get()), hoist_module_segment);
+    }
+    /** The symbol that is called so in the source: "space::name(int)", or "space::name". */
+    void *find_demangled(const std::string &name) const {
+        return detail::made<void *>(hoist_module_find_demangled, handle_.get(), name.c_str());
+    }
+    std::uint64_t bytes_in_huge_pages() const {
+        return detail::made<std::uint64_t>(hoist_module_bytes_in_huge_pages, handle_.get());
+    }
+    /** Address and size of the memory that it occupies. */
+    std::pair<void *, std::uint64_t> extent() const { return detail::extent(hoist_module_extent, handle_.get()); }
     hoist_module_sizes_row sizes() const { return detail::made<hoist_module_sizes_row>(hoist_module_sizes, handle_.get()); }
     const hoist_module *get() const noexcept { return handle_.get(); }
 
@@ -346,6 +381,7 @@ public:
     Loader &arena() { return set(hoist_loader_use_arena); }
     Loader &gdb() { return set(hoist_loader_tell_gdb); }
     Loader &perf() { return set(hoist_loader_tell_perf); }
+    Loader &jitdump(const std::string &folder) { return set(hoist_loader_tell_jitdump, folder.c_str()); }
     /** Loads objects, with the symbols of the process. */
     Module load(const Objects &objects) const {
         const hoist_symbols *process = nullptr;
@@ -396,6 +432,22 @@ public:
         return detail::made<void *>(hoist_library_address, handle_.get(), name.c_str());
     }
     std::string name() const { return hoist_library_name(handle_.get()); }
+    /** The name of the function that an address is in, and how many bytes behind its start; nothing if it is in none. */
+    std::optional<std::pair<const char *, std::uint64_t>> symbol_at(const void *address) const {
+        std::pair<const char *, std::uint64_t> found{};
+        hoist_error *error = nullptr;
+        const hoist_status status = hoist_library_symbol_at(handle_.get(), address, &found.first, &found.second, &error);
+        if (status == HOIST_STATUS_NOT_FOUND) {
+            hoist_error_free(error);
+            return std::nullopt;
+        }
+        if (status != HOIST_STATUS_OK) {
+            throw Error(status, error);
+        }
+        return found;
+    }
+    /** Address and size of the memory that it occupies. */
+    std::pair<void *, std::uint64_t> extent() const { return detail::extent(hoist_library_extent, handle_.get()); }
     const hoist_library *get() const noexcept { return handle_.get(); }
 
 private:
@@ -481,6 +533,10 @@ public:
     std::vector<hoist_file_symbol_row> symbols(std::uint32_t table = HOIST_SYMBOL_TABLE) const {
         return numbered<hoist_file_symbol_row>(hoist_file_symbol_count, hoist_file_symbol, table);
     }
+    /** The number of a symbol in a table. */
+    std::size_t find_symbol(const std::string &name, std::uint32_t table = HOIST_SYMBOL_TABLE) const {
+        return detail::made<std::size_t>(hoist_file_find_symbol, handle_.get(), table, name.c_str());
+    }
     std::vector<hoist_file_relocation_row> relocations(std::size_t section) const {
         return numbered<hoist_file_relocation_row>(hoist_file_relocation_count, hoist_file_relocation, section);
     }
@@ -535,6 +591,14 @@ public:
     /** Links relocatable cubins; 0 stands for the architecture of the first. */
     static Buffer link(const Objects &objects, std::uint32_t sm = 0) {
         return Buffer(detail::made<hoist_buffer *>(hoist_cubin_link, objects.get(), sm));
+    }
+    /** The same with the kernels alone that have one of these texts in their name. */
+    static Buffer link(const Objects &objects, View<const char *const> kernels, std::uint32_t sm = 0) {
+        return Buffer(detail::made<hoist_buffer *>(hoist_cubin_link_kernels, objects.get(), sm, kernels.data(), kernels.size()));
+    }
+    /** Puts relocatable cubins together into one that is relocatable still. */
+    static Buffer link_relocatable(const Objects &objects, std::uint32_t sm = 0) {
+        return Buffer(detail::made<hoist_buffer *>(hoist_cubin_link_relocatable, objects.get(), sm));
     }
     hoist_cubin_info info() const { return detail::made<hoist_cubin_info>(hoist_cubin_get_info, handle_.get()); }
     std::vector<hoist_cubin_kernel_row> kernels() const {
@@ -730,5 +794,10 @@ inline DeviceCode Device::load_memory(Bytes bytes, const std::string &label, std
 }
 
 } // namespace hoist
+
+#if __cplusplus >= 202002L
+/** What a view has is there without it. */
+template <typename T> inline constexpr bool std::ranges::enable_borrowed_range<hoist::View<T>> = true;
+#endif
 
 #endif /* HOIST_HPP */

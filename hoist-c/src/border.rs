@@ -74,6 +74,22 @@ impl Numbers {
     }
 }
 
+/// The first of some texts, or NULL.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Texts(*const *const c_char);
+
+impl Texts {
+    /// All of them. NULL stands for none, if there are none.
+    ///
+    /// # Safety
+    /// As for [`Bytes::get`].
+    pub(crate) unsafe fn get(&self, count: usize, what: &str) -> Result<&[Text], Error> {
+        // SAFETY: as the caller says; a text is its pointer.
+        unsafe { elements(self.0.cast(), count, what) }
+    }
+}
+
 /// `count` elements, the first of which is at `first`. NULL stands for none, if there are none.
 ///
 /// # Safety

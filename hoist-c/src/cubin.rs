@@ -1,6 +1,6 @@
 //! Cubins: code for NVIDIA GPUs.
 
-use crate::border::{Bytes, Text, alone, fallible, give, handle, infallible, place, row};
+use crate::border::{Bytes, Text, Texts, alone, fallible, give, handle, infallible, place, row};
 use crate::buffer::Buffer;
 use crate::cubin_rows::{
     Cubin, CubinAttribute, CubinInfo, CubinKernel, CubinOccupancy, CubinParameter, KernelRows,
@@ -10,7 +10,7 @@ use crate::faults::{io, links};
 use crate::objects::Objects;
 use core::mem::MaybeUninit;
 use nvinfo::occupancy::{Limiter, limits};
-use reloc_cuda::link::{LinkOptions, link_with};
+use reloc_cuda::link::{LinkErrors, LinkOptions, LinkedCubin, link_relocatable, link_with};
 
 fn kernel(cubin: Option<&Cubin>, index: usize) -> Result<&KernelRows, Error> {
     row(&handle(cubin, "cubin")?.kernels, index, "kernel")
@@ -214,17 +214,70 @@ pub extern "C" fn hoist_cubin_link(
 ) -> Status {
     fallible(error, || {
         let linked = place(linked, "linked")?;
-        let list = alone(&handle(objects, "objects")?.0, "objects")?.clone();
-        if !list.archives().is_empty() {
-            return Err(Error::argument("an archive among cubins: add it as a whole"));
-        }
-        let objects = list.objects();
-        let bytes: Vec<&[u8]> = objects.iter().map(|object| &*object.bytes).collect();
         let options = LinkOptions { sm: Some(sm).filter(|&sm| sm != 0), kernels: &[] };
-        let made = link_with(&bytes, options).map_err(|errors| links(&errors, &objects))?;
-        give(linked, Buffer(made.bytes));
+        give(linked, linked_of(objects, |bytes| link_with(bytes, options))?);
         Ok(())
     })
+}
+
+/// The same with some kernels only: those whose names have one of `count` texts in them. Others are dropped, with what they alone reach.
+///
+/// Errors: as `hoist_cubin_link`; `INVALID_ARGUMENT` if a text is NULL or not UTF-8.
+/// Threads: any number at once, with different objects.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_cubin_link_kernels(
+    objects: Option<&Objects>,
+    sm: u32,
+    kernels: Texts,
+    count: usize,
+    linked: Option<&mut MaybeUninit<*mut Buffer>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let linked = place(linked, "linked")?;
+        // SAFETY: the length is that of `kernels`.
+        let kernels = unsafe { kernels.get(count, "kernels")? };
+        let kernels =
+            kernels.iter().map(|text| text.get("a kernel")).collect::<Result<Vec<_>, _>>()?;
+        let options = LinkOptions { sm: Some(sm).filter(|&sm| sm != 0), kernels: &kernels };
+        give(linked, linked_of(objects, |bytes| link_with(bytes, options))?);
+        Ok(())
+    })
+}
+
+/// Puts relocatable cubins together into one that is relocatable still, as `nvlink -r` does: linked later, it is what the objects are. Names
+/// that are undefined stay so.
+///
+/// Errors: as `hoist_cubin_link`, but those of what is undefined or too large.
+/// Threads: any number at once, with different objects.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_cubin_link_relocatable(
+    objects: Option<&Objects>,
+    sm: u32,
+    linked: Option<&mut MaybeUninit<*mut Buffer>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let linked = place(linked, "linked")?;
+        let sm = Some(sm).filter(|&sm| sm != 0);
+        give(linked, linked_of(objects, |bytes| link_relocatable(bytes, sm))?);
+        Ok(())
+    })
+}
+
+/// What becomes of cubins.
+fn linked_of(
+    objects: Option<&Objects>,
+    link: impl FnOnce(&[&[u8]]) -> Result<LinkedCubin, LinkErrors>,
+) -> Result<Buffer, Error> {
+    let list = alone(&handle(objects, "objects")?.0, "objects")?.clone();
+    if !list.archives().is_empty() {
+        return Err(Error::argument("an archive among cubins: add it as a whole"));
+    }
+    let objects = list.objects();
+    let bytes: Vec<&[u8]> = objects.iter().map(|object| &*object.bytes).collect();
+    let made = link(&bytes).map_err(|errors| links(&errors, &objects))?;
+    Ok(Buffer(made.bytes))
 }
 
 /// Frees a cubin; NULL is none.

@@ -271,7 +271,15 @@ fn library(error: &LibraryError) -> Error {
             Kind::Type(_) | Kind::Machine { .. } => of(Status::Unsupported),
             _ => of(Status::BadFile),
         },
-        LibraryError::Relocation { name, .. } => of(Status::Relocation).symbol(name.as_str()),
+        LibraryError::Relocation { error, name } => {
+            let told = of(Status::Relocation).symbol(name.as_str());
+            let Kind::Relocation(apply) = &error.kind else { return told };
+            let told = told.with(applied(apply));
+            match apply.name {
+                Some(relocation) => told.relocation(relocation),
+                None => told,
+            }
+        }
         LibraryError::Undefined { name, .. } => of(Status::UndefinedSymbol).symbol(name.as_str()),
         LibraryError::Needed { name, .. } => of(Status::Library).file(name.as_str()),
         LibraryError::Refused { .. } => of(Status::Unsupported),

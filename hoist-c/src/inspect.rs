@@ -1,9 +1,11 @@
 //! What a module consists of.
 
-use crate::border::{fallible, handle, infallible, place, row};
+use crate::address::pointer_to;
+use crate::border::{Text, fallible, handle, infallible, place, row};
 use crate::error::{Error, Status};
+use crate::faults::io;
 use crate::module::Module;
-use crate::module_rows::{ModuleSection, ModuleSizes, ModuleSymbol};
+use crate::module_rows::{ModuleSection, ModuleSegment, ModuleSizes, ModuleSymbol};
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 
@@ -93,6 +95,71 @@ pub extern "C" fn hoist_module_section(
     fallible(error, || {
         let section = place(section, "section")?;
         *section = *row(&handle(module, "module")?.tables().sections.0, index, "section")?;
+        Ok(())
+    })
+}
+
+/// How many segments the module has: stretches of memory of one permission; 0 of NULL.
+///
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_segment_count(module: Option<&Module>) -> usize {
+    infallible(0, || module.map_or(0, |module| module.tables().segments.0.len()))
+}
+
+/// Segment `index`, from 0 on.
+///
+/// Errors: `OUT_OF_RANGE`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_segment(
+    module: Option<&Module>,
+    index: usize,
+    segment: Option<&mut MaybeUninit<ModuleSegment>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let segment = place(segment, "segment")?;
+        *segment = *row(&handle(module, "module")?.tables().segments.0, index, "segment")?;
+        Ok(())
+    })
+}
+
+/// How many bytes of the module's memory are in huge pages now, as the system tells it: what came of `hoist_loader_set_huge_pages`.
+///
+/// Errors: `FILE` if the system does not tell.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_bytes_in_huge_pages(
+    module: Option<&Module>,
+    bytes: Option<&mut MaybeUninit<u64>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let place = place(bytes, "bytes")?;
+        let bytes = handle(module, "module")?.shared().bytes_in_huge_pages();
+        *place = bytes.map_err(|cause| io(&cause, "/proc/self/smaps".as_ref()))?;
+        Ok(())
+    })
+}
+
+/// The address of the symbol that is called `name` in the source: `space::name(int)`, or, whatever it takes, `space::name`; of several the
+/// first. A name that is not mangled is itself.
+///
+/// Errors: `NOT_FOUND`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_module_find_demangled(
+    module: Option<&Module>,
+    name: Text,
+    address: Option<&mut MaybeUninit<*mut c_void>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let address = place(address, "address")?;
+        let name = name.get("name")?;
+        let found = handle(module, "module")?.shared().find_demangled(name).next();
+        *address = pointer_to(found.ok_or_else(|| Error::not_found("symbol", name))?.address);
         Ok(())
     })
 }

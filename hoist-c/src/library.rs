@@ -8,13 +8,17 @@ use crate::source::{Source, SymbolSources};
 use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
 use exec_host::library::LibraryLoader;
+use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 /// A shared library in memory. Free it with `hoist_library_free`.
 pub struct Library {
     inner: exec_host::library::Library,
     name: CString,
+    /// Names of functions that were given out: the text of each stays where it is.
+    names: Mutex<BTreeSet<CString>>,
 }
 
 impl Library {
@@ -48,7 +52,7 @@ impl Library {
         // SAFETY: who opens the library vouches for its code.
         let inner = unsafe { loader.open(bytes) }.map_err(|error| host(&error, &[]))?;
         let name = c_string(inner.name().as_bytes());
-        Ok(Self { inner, name })
+        Ok(Self { inner, name, names: Mutex::default() })
     }
 }
 
@@ -137,6 +141,58 @@ pub extern "C" fn hoist_library_address(
         let name = name.get("name")?;
         let found = handle(library, "library")?.inner.address(name);
         *address = pointer_to(found.ok_or_else(|| Error::not_found("symbol", name))?);
+        Ok(())
+    })
+}
+
+/// The function that `address` is in, by its name, and, unless `offset` is NULL, how many bytes behind its start. Of functions that are not
+/// exported the name is known if the file has its symbol table (`.symtab`). The text is good as long as the handle.
+///
+/// Errors: `NOT_FOUND` if it is in none.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_symbol_at(
+    library: Option<&Library>,
+    address: *const c_void,
+    name: Option<&mut MaybeUninit<*const c_char>>,
+    offset: Option<&mut MaybeUninit<u64>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let name = place(name, "name")?;
+        let library = handle(library, "library")?;
+        let address = address.addr() as u64;
+        let missing = || {
+            let words = format_args!("no function of the library is at {address:#x}");
+            Error::new(Status::NotFound, words)
+        };
+        let (found, behind) = library.inner.symbol_at(address).ok_or_else(missing)?;
+        let found = c_string(found.as_bytes());
+        let mut names = library.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if !names.contains(&found) {
+            names.insert(found.clone());
+        }
+        *name = names.get(&found).map_or(core::ptr::null(), |name| name.as_ptr());
+        offset.map(|offset| offset.write(behind));
+        Ok(())
+    })
+}
+
+/// Address and size of the memory that the library occupies. Each of the two places may be NULL.
+///
+/// Errors: `INVALID_ARGUMENT`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_extent(
+    library: Option<&Library>,
+    address: Option<&mut MaybeUninit<*mut c_void>>,
+    size: Option<&mut MaybeUninit<u64>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let (start, length) = handle(library, "library")?.inner.extent();
+        address.map(|address| address.write(pointer_to(start)));
+        size.map(|size| size.write(length));
         Ok(())
     })
 }

@@ -9,7 +9,7 @@ use crate::objects::Objects;
 use crate::source::SymbolSources;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use exec_host::observer::{GdbInterface, PerfMap};
+use exec_host::observer::{GdbInterface, JitDump, PerfMap};
 use exec_host::symbols::{ArchiveSource, Symbols};
 use exec_host::{CodeArena, Process};
 use std::sync::{Arc, Mutex};
@@ -157,6 +157,24 @@ pub extern "C" fn hoist_loader_tell_perf(
             io(&cause, format!("/tmp/perf-{}.map", std::process::id()).as_ref())
         })?;
         Ok(loader.observer(map))
+    })
+}
+
+/// Writes all functions that are loaded, with their code and lines, to `jit-PID.dump` in `folder`, for `perf record -k CLOCK_MONOTONIC` and
+/// `perf inject --jit`.
+///
+/// Errors: `FILE` if that cannot be written, or not be mapped executable; `BUSY`.
+/// Threads: as for `hoist_loader_set_dual_mapping`.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_loader_tell_jitdump(
+    loader: Option<NonNull<Loader>>,
+    folder: Text,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    set(loader, error, |loader| {
+        let folder = folder.path("folder")?;
+        let dump = JitDump::create(folder).map_err(|cause| io(&cause, folder))?;
+        Ok(loader.observer(dump))
     })
 }
 

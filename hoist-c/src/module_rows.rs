@@ -49,6 +49,20 @@ pub struct ModuleSection {
     pub index: u32,
 }
 
+/// Memory of a module that has one permission.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub struct ModuleSegment {
+    /// Where it is.
+    pub address: *mut c_void,
+    /// Its size in bytes.
+    pub size: u64,
+    /// `PF_X` (1), `PF_W` (2), `PF_R` (4).
+    pub flags: u32,
+    /// 0.
+    pub reserved: u32,
+}
+
 /// How many bytes of memory a module takes.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
@@ -67,6 +81,7 @@ pub struct ModuleSizes {
 pub(crate) struct Tables {
     pub(crate) symbols: Rows<ModuleSymbol>,
     pub(crate) sections: Rows<ModuleSection>,
+    pub(crate) segments: Rows<ModuleSegment>,
     #[expect(dead_code, reason = "what pointers of rows lead to")]
     names: Vec<CString>,
 }
@@ -105,6 +120,13 @@ impl Tables {
             index: section.index,
         });
         let sections = Rows(sections.collect());
-        Self { symbols, sections, names }
+        let segments = module.segments().map(|(range, flags)| ModuleSegment {
+            address: pointer_to(range.start),
+            size: range.end.saturating_sub(range.start),
+            flags: flags.bits(),
+            reserved: 0,
+        });
+        let segments = Rows(segments.collect());
+        Self { symbols, sections, segments, names }
     }
 }

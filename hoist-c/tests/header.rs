@@ -11,6 +11,7 @@ const POINTERS: &[(&str, &str)] = &[
     ("Bytes", "const void *"),
     ("Numbers", "const size_t *"),
     ("OutBuffer", "void *"),
+    ("Texts", "const char *const *"),
     ("Arguments", "const struct hoist_kernel_argument *"),
 ];
 

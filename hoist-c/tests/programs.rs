@@ -11,11 +11,15 @@ mod made;
 
 use made::{Made, PROGRAMS, folder, is_there, run};
 
+const CLANG: [&str; 2] = ["clang-19", "clang++-19"];
+const SANITIZED: [&str; 2] = ["-fsanitize=address", "-fno-omit-frame-pointer"];
+
 #[test]
 fn programs_of_gcc() {
     let made = Made::get();
     let shared = made.shared();
     made.run_all(["gcc", "g++"], "gcc", &shared.each_ref().map(String::as_str));
+    made.run_later_standards(["gcc", "g++"], "gcc", &shared.each_ref().map(String::as_str));
 }
 
 #[test]
@@ -26,7 +30,8 @@ fn programs_of_clang() {
     }
     let made = Made::get();
     let shared = made.shared();
-    made.run_all(["clang-19", "clang++-19"], "clang", &shared.each_ref().map(String::as_str));
+    made.run_all(CLANG, "clang", &shared.each_ref().map(String::as_str));
+    made.run_later_standards(CLANG, "clang", &shared.each_ref().map(String::as_str));
 }
 
 #[test]
@@ -43,9 +48,26 @@ fn programs_with_the_static_library() {
 fn programs_under_address_sanitizer() {
     let made = Made::get();
     let shared = made.shared();
-    let mut flags = vec!["-fsanitize=address", "-fno-omit-frame-pointer"];
+    let mut flags = SANITIZED.to_vec();
     flags.extend(shared.iter().map(String::as_str));
     made.run_all(["gcc", "g++"], "asan", &flags);
+}
+
+#[test]
+fn programs_under_address_sanitizer_of_clang() {
+    let made = Made::get();
+    let empty = made.path.join("empty.c");
+    std::fs::write(&empty, "int main(void) { return 0; }\n").unwrap();
+    let mut clang = Command::new("clang-19");
+    clang.args(SANITIZED).arg(&empty).arg("-o").arg(made.path.join("empty"));
+    if !clang.output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: programs_under_address_sanitizer_of_clang: needs libclang-rt-19-dev");
+        return;
+    }
+    let shared = made.shared();
+    let mut flags = SANITIZED.to_vec();
+    flags.extend(shared.iter().map(String::as_str));
+    made.run_all(CLANG, "clang-asan", &flags);
 }
 
 #[test]
@@ -83,13 +105,24 @@ fn programs_under_valgrind() {
 /// Each example, and what it prints.
 #[test]
 fn examples() {
+    let shared = Made::get().shared();
+    run_examples("example", &shared.each_ref().map(String::as_str));
+}
+
+/// The same, and nothing is left or used that is not there.
+#[test]
+fn examples_under_address_sanitizer() {
+    let shared = Made::get().shared();
+    let mut flags = SANITIZED.to_vec();
+    flags.extend(shared.iter().map(String::as_str));
+    run_examples("example-asan", &flags);
+}
+
+fn run_examples(way: &str, flags: &[&str]) {
     let made = Made::get();
-    let shared = made.shared();
-    let shared = shared.each_ref().map(String::as_str);
     let cubin = made.argument("fixtures/cuda/kernels-13.5-sm_80.cubin");
     let examples = folder().join("examples");
-    let compile =
-        |name: &str| made.compile(["gcc", "g++"], "example", &examples.join(name), &shared);
+    let compile = |name: &str| made.compile(["gcc", "g++"], way, &examples.join(name), flags);
     let printed = |command: &mut Command| String::from_utf8(run(command).stdout).unwrap();
 
     let room = tempfile::tempdir().unwrap();

@@ -32,5 +32,7 @@ def mapped(source: Source) -> Tuple[str, Any]:
 
 def head(data: Any, size: int = 20) -> bytes:
     """The first bytes."""
+    if type(data) is bytes:
+        return data[:size]
     with memoryview(data) as view:
         return bytes(view.cast("B")[:size])

@@ -171,6 +171,33 @@ class Cubin:
         self._target, rows = _hoist.cubin(self._data, self.label)
         self.kernels = _Kernels(Kernel(row, self._target["sm"]) for row in rows)
 
+    @classmethod
+    def link(
+        cls,
+        *sources: Source,
+        sm: Optional[int] = None,
+        kernels: Iterable[str] = (),
+        relocatable: bool = False,
+    ) -> "Cubin":
+        """Links relocatable cubins (`nvcc -rdc=true`) to one that can be loaded, as nvlink does.
+
+        `sm`           the architecture (90), that of the first without it
+        `kernels`      texts: kernels whose names have none of them are dropped, with what they alone reach
+        `relocatable`  gives a cubin that is to be linked with others later (`nvlink -r`)
+
+        Raises `hoist.FormatError`, `hoist.UnsupportedError`, `hoist.UndefinedSymbolError`, `hoist.RelocationError` and
+        `hoist.LinkError`; the attributes are those of the first error, the text has all.
+
+        >>> linked = hoist.Cubin.link("fixtures/cuda/calls_a-13.5-sm_80.cubin", "fixtures/cuda/calls_b-13.5-sm_80.cubin")
+        >>> linked.is_linked, linked.arch
+        (True, 'sm_80')
+        """
+        if not sources:
+            raise TypeError("link() needs a cubin")
+        names = [kernels] if isinstance(kernels, str) else list(kernels)
+        data, _, _ = _hoist.link_cubins([read(one) for one in sources], sm, names, relocatable)
+        return cls(data)
+
     @property
     def sm(self) -> Optional[int]:
         """The number of its architecture: 90."""

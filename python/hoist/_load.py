@@ -52,7 +52,7 @@ def _type(wanted: TypeLike) -> _hoist.Type:
 
 
 def _signature(args: Iterable[TypeLike], ret: TypeLike) -> Tuple[Tuple[_hoist.Type, ...], _hoist.Type]:
-    return tuple(_type(one) for one in args), _type(ret)
+    return tuple(map(_type, args)), _type(ret)
 
 
 @overload
@@ -246,6 +246,15 @@ class Module(_Code):
         """Bytes of `code`, `read_only`, `writable` and `thread_local` memory."""
         return self._native.sizes()
 
+    def find_demangled(self, name: str) -> List[Dict[str, Any]]:
+        """The symbols that are called so in the source, as rows of `symbols`: `space::name(int)`, or, whatever it takes, `space::name`."""
+        return self._native.find_demangled(name)
+
+    @property
+    def bytes_in_huge_pages(self) -> int:
+        """Bytes of its memory that are in huge pages now: what came of `huge_pages=True`."""
+        return self._native.bytes_in_huge_pages()
+
     def initialize(self) -> None:
         """Runs constructors, if the module was loaded with `initialize=False` and they were not run."""
         self._native.initialize()
@@ -270,7 +279,7 @@ class Module(_Code):
         """
         if not isinstance(new, Module):
             objects = list(new) if isinstance(new, (list, tuple)) else [new]
-            new = _load(objects, [self, *libs], symbols, keep=self if keep_data else None, replaceable=True)
+            new = _load(objects, [self, *libs], symbols, _REPLACING, keep=self if keep_data else None)
         if names is None:
             mine = {row["name"] for row in self.symbols() if row["type"] == "func" and row["binding"] != "local"}
             wanted = [
@@ -346,6 +355,11 @@ class Library(_Code):
         """Its name (`DT_SONAME`); empty if it has none."""
         return self._native.name
 
+    def symbol_at(self, address: int) -> Optional[Tuple[str, int]]:
+        """The name of the function that holds an address, and how far behind its start that is; None if none does. Functions that are
+        not exported have names if the file has its symbol table still."""
+        return self._native.symbol_at(address)
+
     def __repr__(self) -> str:
         return f"<hoist.Library {self._named()}>"
 
@@ -364,6 +378,8 @@ def load(
     arena: Optional[_hoist.Arena] = None,
     gdb: bool = False,
     perf_map: bool = False,
+    jitdump: "Union[str, os.PathLike[str], None]" = None,
+    copy_relocations: bool = False,
 ) -> "Union[Module, Any]":
     """Loads objects into this process: a `hoist.Module`; of one shared library a `hoist.Library`.
 
@@ -389,6 +405,9 @@ def load(
     `limit`        bytes that the module may have, and each shared library
     `arena`        a `hoist.Arena`: memory that small modules share
     `gdb`, `perf_map`  tells a debugger, or writes names to /tmp/perf-PID.map
+    `jitdump`      a folder: writes code and lines to jit-PID.dump there, for `perf inject --jit`
+    `copy_relocations`  whether variables of libraries may be moved to where code without -fPIC reaches them, as linkers of
+                   executables have it; no other thread may use them meanwhile
 
     Raises `hoist.FormatError`, `hoist.UndefinedSymbolError`, `hoist.RelocationError`, `hoist.LinkError`, `hoist.ResourceError`,
     `hoist.LibraryError`; nothing stays loaded then.
@@ -404,42 +423,34 @@ def load(
         raise TypeError("libs is a list of libraries, not one")
     if not wanted:
         raise TypeError("load() needs an object")
-    return _load(
-        wanted,
-        list(libs),
-        symbols,
-        process=process,
-        initialize=initialize,
-        replaceable=replaceable,
-        relax=relax,
-        dual_mapping=dual_mapping,
-        huge_pages=huge_pages,
-        limit=limit,
-        arena=arena,
-        gdb=gdb,
-        perf_map=perf_map,
-    )
+    given = (replaceable, relax, dual_mapping, huge_pages, limit, arena, gdb, perf_map, jitdump, copy_relocations)
+    options = None if given == _PLAIN_OPTIONS else dict(zip(_OPTIONS, given))
+    return _load(wanted, list(libs), symbols, options, process=process, initialize=initialize)
 
 
-#: Options of the native part, as they are if nothing is said.
-_DEFAULT = {
-    "replaceable": False,
-    "relax": True,
-    "dual_mapping": False,
-    "huge_pages": False,
-    "limit": None,
-    "arena": None,
-    "gdb": False,
-    "perf_map": False,
-}
+#: Options of the native part, and what they are if nothing is said.
+_OPTIONS = (
+    "replaceable",
+    "relax",
+    "dual_mapping",
+    "huge_pages",
+    "limit",
+    "arena",
+    "gdb",
+    "perf_map",
+    "jitdump",
+    "copy_relocations",
+)
+_PLAIN_OPTIONS = (False, True, False, False, None, None, False, False, None, False)
+#: Those of what takes the place of functions.
+_REPLACING = {**dict(zip(_OPTIONS, _PLAIN_OPTIONS)), "replaceable": True}
 
 #: `ET_DYN` in the header of an ELF file.
 _SHARED = 3
 
 
-def _is_shared(data: Any) -> bool:
-    """Whether bytes are a shared library."""
-    start = head(data)
+def _is_shared(start: bytes) -> bool:
+    """Whether bytes that begin so are a shared library."""
     if len(start) < 20 or start[:4] != b"\x7fELF":
         return False
     order = ">" if start[5] == 2 else "<"
@@ -450,30 +461,30 @@ def _load(
     objects: List[Any],
     libs: List[Any],
     symbols: Any,
+    options: Optional[Dict[str, Any]],
     *,
     process: bool = True,
     initialize: bool = True,
     keep: Optional[Module] = None,
-    **options: Any,
 ) -> Any:
-    options = {**_DEFAULT, **options}
     sources, opened, kept = _sources(libs)
     parts: List[Tuple[str, Any]] = []
     archives: List[Any] = []
     shared: List[Any] = []
     for one in objects:
         label, data = read(one)
-        start = head(data, 8)
-        if start in _ARCHIVES:
+        start = head(data)
+        if start[:8] in _ARCHIVES:
             archives.append(_archive(one, label, data))
-        elif _is_shared(data):
+        elif _is_shared(start):
             shared.append((one, label, data))
         else:
             parts.append((label, data))
     names, ask = _names(symbols)
     for one, label, data in shared:
         origin = os.path.dirname(os.path.abspath(os.fspath(one))) if isinstance(one, (str, os.PathLike)) else None
-        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, options["limit"]))
+        most = None if options is None else options["limit"]
+        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, most))
     if shared and not parts and not archives:
         if len(shared) == 1:
             return Library(sources[-1], (kept, sources))
@@ -517,12 +528,13 @@ def _sources(libs: List[Any]) -> Tuple[List[Any], List[str], List[Any]]:
                 opened.append(os.path.join(".", path) if start and os.sep not in path else path)
         else:
             label, data = read(lib)
-            if head(data, 8) in _ARCHIVES:
+            start = head(data)
+            if start[:8] in _ARCHIVES:
                 sources.append(_archive(lib, label, data))
-            elif _is_shared(data):
+            elif _is_shared(start):
                 sources.append(_hoist.open_library(data, label, {}, None, sources, None, None))
             else:
-                sources.append(_hoist.load([(label, data)], {}, None, list(sources), [], True, None, _DEFAULT))
+                sources.append(_hoist.load([(label, data)], {}, None, list(sources), [], True, None, None))
     return sources, opened, kept
 
 

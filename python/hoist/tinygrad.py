@@ -43,10 +43,9 @@ def jit_loader(obj: bytes, base: int = 0, link_libs: Optional[List[Any]] = None)
 
     Raises `hoist.RelocationError`, `hoist.LinkError` and others by name.
     """
-    link_sym = _elf().link_sym
 
     def ask(name: str) -> Optional[Tuple[int, bool, None]]:
-        return link_sym(name, link_libs or []), True, None
+        return _elf().link_sym(name, link_libs or []), True, None
 
     return _hoist.flat(obj, base or None, ask)
 

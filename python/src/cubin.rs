@@ -3,9 +3,10 @@
 use crate::errors::{Failure, Field, format};
 use crate::held::Held;
 use nvinfo::occupancy::{Demand, Limiter, limits};
-use nvinfo::{Cubin, Edge, Error, Function, KernelNeeds, Node, Resources, Stack};
+use nvinfo::{Cubin, Edge, Error, Function, KernelNeeds, KernelParameter, Node, Resources, Stack};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use std::collections::HashMap;
 
 fn failure(py: Python<'_>, label: &str, error: Error) -> PyErr {
     let mut failure = format(&error, error.at);
@@ -21,7 +22,9 @@ pub(crate) fn cubin<'py>(
     label: &str,
 ) -> PyResult<(Bound<'py, PyDict>, Vec<Bound<'py, PyDict>>)> {
     let data = Held::of(data)?;
-    let cubin = Cubin::parse(data.as_ref()).map_err(|error| failure(py, label, error))?;
+    let refused = |error| failure(py, label, error);
+    let cubin = py.detach(|| Cubin::parse(data.as_ref())).map_err(refused)?;
+    let kernels = py.detach(|| kernels(&cubin)).map_err(refused)?;
     let target = cubin.target();
     let row = PyDict::new(py);
     row.set_item("sm", target.sm)?;
@@ -30,75 +33,66 @@ pub(crate) fn cubin<'py>(
     row.set_item("toolkit", target.toolkit.map(|toolkit| (toolkit.major(), toolkit.minor())))?;
     row.set_item("is_64", target.is_64)?;
     row.set_item("is_linked", target.stage == nvinfo::LinkStage::Linked)?;
-    let rows = kernels(py, &cubin).map_err(|fault| failure_of(py, label, fault))?;
+    let mut rows = Vec::with_capacity(kernels.len());
+    for some in kernels.chunks(AT_ONCE) {
+        for kernel in some {
+            rows.push(kernel.row(py)?);
+        }
+        // whoever waits for the lock gets it
+        py.detach(|| ());
+    }
     Ok((row, rows))
 }
 
-/// What keeps a row from being made: the file, or Python.
-enum Fault {
-    Cubin(Error),
-    Python(PyErr),
+/// Rows that are made before others may have the interpreter's lock.
+const AT_ONCE: usize = 256;
+
+/// What is known of a kernel.
+struct Kernel<'f> {
+    name: String,
+    needs: Resources,
+    parameters: Vec<KernelParameter>,
+    code: &'f [u8],
 }
 
-impl From<Error> for Fault {
-    fn from(error: Error) -> Self {
-        Self::Cubin(error)
-    }
-}
-
-impl From<PyErr> for Fault {
-    fn from(error: PyErr) -> Self {
-        Self::Python(error)
-    }
-}
-
-fn failure_of(py: Python<'_>, label: &str, fault: Fault) -> PyErr {
-    match fault {
-        Fault::Cubin(error) => failure(py, label, error),
-        Fault::Python(error) => error,
-    }
-}
-
-/// A row for each kernel. Stacks of relocatable files are those by their call graph.
-fn kernels<'py>(py: Python<'py>, cubin: &Cubin<'_>) -> Result<Vec<Bound<'py, PyDict>>, Fault> {
+/// All kernels. Stacks of relocatable files are those by their call graph.
+fn kernels<'f>(cubin: &'f Cubin<'_>) -> Result<Vec<Kernel<'f>>, Error> {
     let mut room = vec![KernelNeeds::EMPTY; cubin.kernels().count()];
     let symbols = cubin.symbols().map_or(0, elf_core::SymbolTable::len);
     let mut index = vec![0; symbols + cubin.file().sections().len()];
-    let needs = cubin.kernel_needs(&mut room, &mut index)?;
+    let all = cubin.kernel_needs(&mut room, &mut index)?;
     let (nodes, edges) = cubin.call_tree_size()?;
     let (mut nodes, mut edges) = (vec![Node::EMPTY; nodes], vec![Edge::EMPTY; edges]);
     let mut tree = cubin.call_tree(&mut nodes, &mut edges)?;
-    let mut rows = Vec::new();
-    for function in cubin.kernels() {
-        let found = needs.iter().find(|needs| needs.symbol == function.index());
+    let needs: HashMap<u32, &KernelNeeds> = all.iter().map(|needs| (needs.symbol, needs)).collect();
+    let one = |function: Function<'f>| {
+        let found = needs.get(&function.index());
         let mut needs = found.map_or_else(|| function.resources(), |needs| Ok(needs.resources))?;
         needs.stack = needs.stack.or_else(|| tree.stack(function.index()));
-        rows.push(kernel(py, &function, &needs)?);
-    }
-    Ok(rows)
+        let mut parameters = function.parameters()?.collect::<Result<Vec<_>, _>>()?;
+        parameters.sort_by_key(|parameter| parameter.ordinal);
+        Ok(Kernel { name: function.name().to_string(), needs, parameters, code: function.code()? })
+    };
+    cubin.kernels().map(one).collect()
 }
 
-fn kernel<'py>(
-    py: Python<'py>,
-    kernel: &Function<'_>,
-    needs: &Resources,
-) -> Result<Bound<'py, PyDict>, Fault> {
-    let row = PyDict::new(py);
-    row.set_item("name", kernel.name().to_string())?;
-    resources(&row, needs)?;
-    let mut parameters = Vec::new();
-    for parameter in kernel.parameters()? {
-        let parameter = parameter?;
-        let one = PyDict::new(py);
-        one.set_item("ordinal", parameter.ordinal)?;
-        one.set_item("offset", parameter.offset)?;
-        one.set_item("size", parameter.size)?;
-        parameters.push((parameter.ordinal, one));
+impl Kernel<'_> {
+    fn row<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let row = PyDict::new(py);
+        row.set_item("name", &self.name)?;
+        resources(&row, &self.needs)?;
+        let parameter = |parameter: &KernelParameter| {
+            let one = PyDict::new(py);
+            one.set_item("ordinal", parameter.ordinal)?;
+            one.set_item("offset", parameter.offset)?;
+            one.set_item("size", parameter.size)?;
+            Ok(one)
+        };
+        let parameters = self.parameters.iter().map(parameter).collect::<PyResult<Vec<_>>>()?;
+        row.set_item("params", parameters)?;
+        row.set_item("code", PyBytes::new(py, self.code))?;
+        Ok(row)
     }
-    parameters.sort_by_key(|(ordinal, _)| *ordinal);
-    row.set_item("params", parameters.into_iter().map(|(_, one)| one).collect::<Vec<_>>())?;
-    row.set_item("code", PyBytes::new(py, kernel.code()?))?;
-    Ok(row)
 }
 
 fn resources(row: &Bound<'_, PyDict>, needs: &Resources) -> PyResult<()> {
@@ -159,6 +153,12 @@ pub(crate) fn occupancy<'py>(
     Ok(row)
 }
 
+/// Why there is no image.
+enum Refusal {
+    Plan(exec_nv::Error),
+    File(elf_core::Error),
+}
+
 /// A linked cubin as it will stand in the memory of a device, at any address.
 #[pyclass(frozen, module = "hoist._hoist")]
 pub(crate) struct DeviceImage {
@@ -173,13 +173,17 @@ impl DeviceImage {
     #[new]
     fn new(py: Python<'_>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let data = Held::of(data)?;
-        let refused = |error: exec_nv::Error| crate::device::failure(&error).error(py);
-        let plan = exec_nv::own::Plan::of(data.as_ref()).map_err(refused)?;
-        let file = elf_core::File::parse(data.as_ref())
-            .map_err(|error| format(&error, error.at).error(py))?;
-        let count = u32::try_from(file.sections().len()).unwrap_or(0);
-        let sections = (0..count).map(|index| plan.section(index)).collect();
-        let (size, alignment) = (plan.memory_size(), plan.alignment());
+        let planned = py.detach(|| {
+            let plan = exec_nv::own::Plan::of(data.as_ref()).map_err(Refusal::Plan)?;
+            let file = elf_core::File::parse(data.as_ref()).map_err(Refusal::File)?;
+            let count = u32::try_from(file.sections().len()).unwrap_or(0);
+            let sections = (0..count).map(|index| plan.section(index)).collect();
+            Ok((plan.memory_size(), plan.alignment(), sections))
+        });
+        let (size, alignment, sections) = planned.map_err(|refusal| match refusal {
+            Refusal::Plan(error) => crate::device::failure(&error).error(py),
+            Refusal::File(error) => format(&error, error.at).error(py),
+        })?;
         Ok(Self { data, size, alignment, sections })
     }
 

@@ -279,8 +279,13 @@ fn linked(error: &LibraryError, message: String) -> Failure {
         LibraryError::Undefined { name, .. } => {
             Failure::new("UndefinedSymbolError", message).with("symbol", Field::Text(name.clone()))
         }
-        LibraryError::Relocation { name, .. } => {
-            Failure::new("RelocationError", message).with("symbol", Field::Text(name.clone()))
+        LibraryError::Relocation { error, name } => {
+            let told =
+                Failure::new("RelocationError", message).with("symbol", Field::Text(name.clone()));
+            match &error.kind {
+                elf_image::ErrorKind::Relocation(error) => relocation(told, error),
+                _ => told,
+            }
         }
         LibraryError::TooLarge { size, limit } => Failure::new("ResourceError", message)
             .with("size", Field::Number(*size))

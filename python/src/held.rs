@@ -4,6 +4,10 @@ use crate::buffer::Lent;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
+/// Bytes of objects from which on work on them is long enough to give up the interpreter's lock for it: fewer are done in less time
+/// than it may take to get the lock back.
+pub(crate) const LONG: usize = 1 << 16;
+
 /// Bytes of Python's or of our own. Clones are the same bytes.
 #[derive(Clone)]
 pub(crate) struct Held(Arc<Bytes>);

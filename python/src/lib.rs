@@ -10,6 +10,7 @@ mod callback;
 mod command;
 mod convert;
 mod cubin;
+mod cubin_link;
 mod device;
 mod dlpack;
 mod errors;
@@ -61,6 +62,7 @@ fn _hoist(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(command::main, module)?)?;
     module.add_function(wrap_pyfunction!(cubin::cubin, module)?)?;
     module.add_function(wrap_pyfunction!(cubin::occupancy, module)?)?;
+    module.add_function(wrap_pyfunction!(cubin_link::link_cubins, module)?)?;
     module.add_function(wrap_pyfunction!(fatbins::entries, module)?)?;
     module.add_function(wrap_pyfunction!(fatbins::payload, module)?)?;
     module.add_function(wrap_pyfunction!(fatbins::select, module)?)?;

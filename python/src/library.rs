@@ -68,6 +68,14 @@ impl LoadedLibrary {
         self.library(py)?.address(name).ok_or_else(|| no_symbol(name).error(py))
     }
 
+    /// The function that an address is in, and how far behind its start that is.
+    fn symbol_at(&self, py: Python<'_>, address: u64) -> PyResult<Option<(String, u64)>> {
+        let library = self.library(py)?;
+        let found = py
+            .detach(|| library.symbol_at(address).map(|(name, offset)| (name.to_string(), offset)));
+        Ok(found)
+    }
+
     fn extent(&self, py: Python<'_>) -> PyResult<(u64, u64)> {
         Ok(self.library(py)?.extent())
     }

@@ -107,6 +107,21 @@ impl Loaded {
         self.module(py)?.symbols().map(|symbol| self.symbol(py, &symbol)).collect()
     }
 
+    /// The symbols that are called so in the source.
+    fn find_demangled<'py>(
+        &self,
+        py: Python<'py>,
+        name: &str,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let module = self.module(py)?;
+        module.find_demangled(name).map(|symbol| self.symbol(py, &symbol)).collect()
+    }
+
+    fn bytes_in_huge_pages(&self, py: Python<'_>) -> PyResult<u64> {
+        let module = self.module(py)?;
+        Ok(py.detach(|| module.bytes_in_huge_pages())?)
+    }
+
     fn symbol_at<'py>(
         &self,
         py: Python<'py>,

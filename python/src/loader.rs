@@ -4,7 +4,7 @@ use crate::errors::Objects;
 use crate::held::Held;
 use crate::loaded::Loaded;
 use crate::sources::{Given, Names, Opened, Source};
-use exec_host::observer::{GdbInterface, PerfMap};
+use exec_host::observer::{GdbInterface, JitDump, PerfMap};
 use exec_host::symbols::{Symbols as _, keep_data};
 use exec_host::{CodeArena, Loader};
 use pyo3::exceptions::PyOSError;
@@ -55,10 +55,12 @@ pub(crate) struct LoadOptions {
     perf_map: bool,
     limit: Option<u64>,
     arena: Option<Py<Arena>>,
+    jitdump: Option<PathBuf>,
+    copy_relocations: bool,
 }
 
 impl LoadOptions {
-    fn loader(&self) -> std::io::Result<Loader> {
+    fn loader(&self) -> PyResult<Loader> {
         let mut loader = PLAIN
             .clone()
             .replaceable(self.replaceable)
@@ -69,7 +71,12 @@ impl LoadOptions {
             loader = loader.observer(GdbInterface);
         }
         if self.perf_map {
-            loader = loader.observer(PerfMap::create()?);
+            let map = PerfMap::create();
+            loader = loader.observer(map.map_err(|error| unwritten("the map for perf", &error))?);
+        }
+        if let Some(folder) = &self.jitdump {
+            let dump = JitDump::create(folder);
+            loader = loader.observer(dump.map_err(|error| unwritten("the dump for perf", &error))?);
         }
         if let Some(limit) = self.limit {
             loader = loader.limit(limit);
@@ -81,7 +88,11 @@ impl LoadOptions {
     }
 }
 
-/// Loads objects, each a label and its bytes.
+fn unwritten(what: &str, error: &std::io::Error) -> PyErr {
+    PyOSError::new_err(format!("{what}: {error}"))
+}
+
+/// Loads objects, each a label and its bytes; without options as if nothing was said.
 #[pyfunction]
 #[pyo3(signature = (objects, names, ask, sources, libraries, process, keep, options))]
 #[expect(clippy::too_many_arguments, reason = "called from hoist/_load.py only")]
@@ -94,19 +105,18 @@ pub(crate) fn load(
     libraries: Vec<PathBuf>,
     process: bool,
     keep: Option<&Bound<'_, Loaded>>,
-    options: LoadOptions,
+    options: Option<LoadOptions>,
 ) -> PyResult<Loaded> {
     let (labels, bytes): (Vec<String>, Vec<_>) = objects.into_iter().unzip();
     let bytes: Vec<Held> = bytes.iter().map(Held::of).collect::<PyResult<_>>()?;
     let sources: Vec<Source> = sources.iter().map(Source::of).collect::<PyResult<_>>()?;
     let keep = keep.map(|loaded| loaded.get().module(py)).transpose()?;
-    let loader = options
-        .loader()
-        .map_err(|error| PyOSError::new_err(format!("the map for perf: {error}")))?;
+    let loader = options.as_ref().map_or_else(|| Ok(PLAIN.clone()), LoadOptions::loader)?;
+    let copies = options.is_some_and(|options| options.copy_relocations);
     let objects = Objects { labels: &labels, bytes: &bytes };
     let mut names = Names::new(names, ask);
     let loaded = py.detach(|| {
-        let opened = Opened::new(&libraries, process)?;
+        let opened = Opened::new(&libraries, process, copies)?;
         let given = bytes.iter().map(|bytes| match &keep {
             Some(old) => keep_data(bytes.as_ref(), old).map(Held::from),
             None => Ok(bytes.clone()),

@@ -175,15 +175,21 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    /// The process, with these libraries opened; or nothing at all.
+    /// The process, with these libraries opened; or nothing at all. `copies` says whether their variables may be moved.
     ///
     /// # Errors
     /// If a library cannot be opened.
-    pub(crate) fn new(libraries: &[PathBuf], with_process: bool) -> Result<Self, exec_host::Error> {
-        if libraries.is_empty() {
+    pub(crate) fn new(
+        libraries: &[PathBuf],
+        with_process: bool,
+        copies: bool,
+    ) -> Result<Self, exec_host::Error> {
+        if libraries.is_empty() && !(copies && with_process) {
             return Ok(Self { process: None, is_left_out: !with_process });
         }
         let mut process = Process::new();
+        // SAFETY: who asks for it vouches that nobody else uses the variables meanwhile.
+        unsafe { process.copy_relocations(copies) };
         for library in libraries {
             // SAFETY: who asks for a library by name vouches for its constructors.
             unsafe { process.open(library)? };

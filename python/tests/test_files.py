@@ -140,6 +140,30 @@ def test_what_a_cubin_tells():
         hoist.Cubin(native_fixture("elftest.o"))
 
 
+def test_cubins_are_linked_as_the_command_does(tmp_path):
+    a, b = (CUDA / f"calls_{name}-13.5-sm_80.cubin" for name in "ab")
+    out = tmp_path / "linked"
+    hoist.command("cubin", "link", a, b, "-o", out)
+    linked = hoist.Cubin.link(a, b.read_bytes())
+    assert bytes(linked.data) == out.read_bytes() and linked.is_linked and linked.kernels
+    first = next(iter(linked.kernels))
+    assert list(hoist.Cubin.link(a, b, kernels=first).kernels) == [name for name in linked.kernels if first in name]
+    joined = hoist.Cubin.link(a, b, relocatable=True)
+    assert not joined.is_linked
+    assert list(hoist.Cubin.link(joined.data).kernels) == list(linked.kernels)
+    with pytest.raises(hoist.UndefinedSymbolError) as caught:
+        hoist.Cubin.link(a)
+    assert caught.value.symbol in str(caught.value) and caught.value.file == str(a)
+    with pytest.raises(hoist.UnsupportedError):
+        hoist.Cubin.link(a, b, sm=90)
+    with pytest.raises(hoist.UnsupportedError, match="linked already"):
+        hoist.Cubin.link(linked.data)
+    with pytest.raises(hoist.FormatError):
+        hoist.Cubin.link(a.read_bytes()[:100])
+    with pytest.raises(TypeError):
+        hoist.Cubin.link()
+
+
 def test_fatbins_are_as_the_command_lists_them():
     import json
 

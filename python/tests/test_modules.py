@@ -8,6 +8,7 @@ import gc
 import mmap
 import os
 import pathlib
+import platform
 import struct
 import subprocess
 import threading
@@ -187,7 +188,12 @@ def test_a_module_uses_a_library_out_of_bytes(compile_c, tmp_path):
     assert hoist.load(caller, libs=[data]).fn("call", ret=hoist.i32)() == 2
     library = hoist.load(data)
     assert hoist.load(caller, libs=[library]).fn("call", ret=hoist.i32)() == 2
-    assert library.fn("count", ret=hoist.i32)() == 3
+    count = library.fn("count", ret=hoist.i32)
+    assert count() == 3
+    assert library.symbol_at(count.address + 1) == ("count", 1) and library.symbol_at(1) is None
+    library.unload()
+    with pytest.raises(hoist.UnloadedError):
+        library.symbol_at(1)
     assert hoist.load(caller, libs=[str(tmp_path / "libl.so")]).fn("call", ret=hoist.i32)() == 2
 
 
@@ -422,9 +428,7 @@ def test_threads_load_at_once(elftest):
     assert found == [12345999.0] * 200
 
 
-def test_ten_thousand_loads_take_no_memory_that_stays(elftest, compile_c):
-    """Or as many as HOIST_LOADS says: `HOIST_LOADS=100000 cargo xtask python --release -- python/tests/test_modules.py -k loads`."""
-    loads = int(os.environ.get("HOIST_LOADS", "10000"))
+def loads_and_calls(elftest, compile_c, _):
     data = pathlib.Path(elftest).read_bytes()
     caller = compile_c("int f(int); int call(int x) { return f(x); }")
 
@@ -435,12 +439,137 @@ def test_ten_thousand_loads_take_no_memory_that_stays(elftest, compile_c):
         assert module.fn("call", [hoist.i32], hoist.i32)(5) == 5
         module.sections()
 
-    for _ in range(500):
+    return once
+
+
+def libraries(elftest, compile_c, tmp_path):
+    (tmp_path / "l.c").write_text("static int n; int count(void) { return ++n; }")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libl.so", tmp_path / "l.c"], check=True)
+    data = (tmp_path / "libl.so").read_bytes()
+
+    def once():
+        library = hoist.load(data)
+        count = library.fn("count", ret=hoist.i32)
+        assert count() == 1 and library.symbol_at(count.address) == ("count", 0)
+
+    return once
+
+
+def replacements(elftest, compile_c, _):
+    old = hoist.load(compile_c("int step(int x) { return x + 1; } int once(int x) { return step(x); }"), replaceable=True)
+    once_, newer = old.fn("once", [hoist.i32], hoist.i32), compile_c("int step(int x) { return x * 2; }")
+
+    def once():
+        with old.replace("step", newer):
+            assert once_(10) == 20
+        assert once_(10) == 11
+
+    return once
+
+
+def in_an_arena(elftest, compile_c, _):
+    arena, data = hoist.Arena(), pathlib.Path(elftest).read_bytes()
+
+    def once():
+        assert hoist.load(data, arena=arena).fn("foo", [hoist.i32], hoist.f32)(321) == 12345999.0
+
+    return once
+
+
+def links(elftest, compile_c, _):
+    data = pathlib.Path(elftest).read_bytes()
+
+    def once():
+        assert hoist.link(data, base=0x1000).address_of("foo") == 0x1000
+        assert hoist._hoist.flat(data, None, None)
+        with pytest.raises(hoist.FormatError):
+            hoist.load(data[:40])
+
+    return once
+
+
+def cubins(elftest, compile_c, _):
+    data = (FIXTURES / "cuda" / "kernels-13.5-sm_80.cubin").read_bytes()
+    objects = [(FIXTURES / "cuda" / f"calls_{name}-13.5-sm_80.cubin").read_bytes() for name in "ab"]
+
+    def once():
+        assert hoist.Cubin(data).kernels["parameters"].occupancy(256).warps
+        assert hoist.Cubin.link(*objects).is_linked
+
+    return once
+
+
+def fatbins(elftest, compile_c, _):
+    data = (FIXTURES / "cuda" / "gpu-13.0-sm_90.fatbin").read_bytes()
+
+    def once():
+        assert [len(entry.data) > 0 for entry in hoist.Fatbin(data).select(sm=90)] == [True]
+
+    return once
+
+
+#: What is done over and over, and how many loads of the test's each is as long as.
+LOOPS = [
+    (loads_and_calls, 2),
+    (libraries, 10),
+    (replacements, 10),
+    (in_an_arena, 10),
+    (links, 20),
+    (cubins, 50),
+    (fatbins, 50),
+]
+
+
+@pytest.mark.parametrize("loop, share", LOOPS, ids=lambda given: getattr(given, "__name__", ""))
+def test_ten_thousand_loads_take_no_memory_that_stays(elftest, compile_c, tmp_path, loop, share):
+    """Or as many as HOIST_LOADS says: `HOIST_LOADS=100000 cargo xtask python --release -- python/tests/test_modules.py -k loads`."""
+    times = int(os.environ.get("HOIST_LOADS", "10000")) // share
+    once = loop(elftest, compile_c, tmp_path)
+    for _ in range(min(500, times)):
         once()
     gc.collect()
     before, mapped = resident(), mappings()
-    for _ in range(loads // 2):
+    for _ in range(times):
         once()
     gc.collect()
+    grown = resident() - before
+    print(f"{loop.__name__}: {times} times, {grown} bytes more")
     assert mappings() - mapped < 20
-    assert resident() - before < 4 << 20
+    assert grown < 4 << 20
+
+
+def test_names_of_the_source(compile_c):
+    try:
+        ctypes.CDLL("libstdc++.so.6")
+    except OSError:
+        skip("test_names_of_the_source", "libstdc++")
+    module = hoist.load(native_fixture("exceptions-gcc12.o"), libs=["libstdc++.so.6"])
+    mangled = [row for row in module.symbols() if row["name"].startswith("_Z") and row["type"] == "func"]
+    assert module.find_demangled("careful")[0]["name"] == "careful"
+    assert module.find_demangled("absent") == []
+    assert mangled == [] or module.find_demangled(mangled[0]["name"]) == []
+    assert module.bytes_in_huge_pages == 0
+
+
+def test_code_for_perf(elftest, tmp_path):
+    module = hoist.load(elftest, jitdump=tmp_path, perf_map=True)
+    try:
+        dump = (tmp_path / f"jit-{os.getpid()}.dump").read_bytes()
+        assert dump.startswith(b"DTiJ") and b"foo\0" in dump
+        start = f"{module.address_of('foo'):x}"
+        lines = pathlib.Path(f"/tmp/perf-{os.getpid()}.map").read_text().splitlines()
+        assert any(line.split()[0].lstrip("0") == start and line.endswith("foo") for line in lines)
+    finally:
+        pathlib.Path(f"/tmp/perf-{os.getpid()}.map").unlink(missing_ok=True)
+    with pytest.raises(OSError, match="the dump for perf"):
+        hoist.load(elftest, jitdump=tmp_path / "absent")
+
+
+def test_variables_of_libraries_are_moved_if_they_may_be(compile_c, tmp_path):
+    if platform.machine() != "x86_64":
+        skip("test_variables_of_libraries_are_moved_if_they_may_be", "x86-64")
+    (tmp_path / "v.c").write_text("int far_away = 41; int get(void) { return far_away; }")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libv.so", tmp_path / "v.c"], check=True)
+    near = compile_c("extern int far_away; int get(void); int call(void) { ++far_away; return get(); }", "-fno-pic", "-mcmodel=small")
+    module = hoist.load(near, libs=[str(tmp_path / "libv.so")], copy_relocations=True)
+    assert module.fn("call", ret=hoist.i32)() == 42

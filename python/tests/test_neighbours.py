@@ -9,7 +9,7 @@ import subprocess
 import sys
 import sysconfig
 
-from conftest import ROOT, skip
+from conftest import FIXTURES, ROOT, skip
 
 import hoist
 
@@ -83,3 +83,16 @@ def test_modules_of_cffi_need_no_linker():
 
 def test_the_package_says_that_it_has_types():
     assert (pathlib.Path(hoist.__file__).parent / "py.typed").exists()
+
+
+def test_rows_become_data_frames():
+    if importlib.util.find_spec("pandas") is None:
+        skip("test_rows_become_data_frames", "pandas")
+    import pandas
+
+    fatbin = hoist.Fatbin(FIXTURES / "fatbin" / "libt.so")
+    entries = pandas.DataFrame(fatbin.rows())
+    assert list(entries["arch"]) == [entry.arch for entry in fatbin] and len(entries) > 1
+    assert entries["unpacked_size"].sum() == sum(entry.size for entry in fatbin)
+    kernels = pandas.DataFrame(hoist.Cubin(FIXTURES / "cuda" / "kernels-13.5-sm_80.cubin").rows()).set_index("name")
+    assert kernels.loc["shared_memory", "shared"] > 0 and "code" not in kernels

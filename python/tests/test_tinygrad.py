@@ -69,6 +69,8 @@ w = (Tensor.ones(8, 4, device="CPU") * 0.1).contiguous()
 w.requires_grad = True
 (x @ w).relu().sum().backward()
 test("backward", w.grad)
+from tinygrad import Device
+assert os.environ["RENDERER"] in type(Device["CPU"].renderer).__name__, Device["CPU"].renderer
 print(json.dumps([results, calls]))
 """
 
@@ -99,6 +101,7 @@ def tinygrad(tmp_path_factory):
 def run(folder: pathlib.Path, program: str, *words: str, **more: str) -> subprocess.CompletedProcess:
     environment = {**os.environ, "PYTHONPATH": str(folder), "CACHELEVEL": "0", "DEVICE": "CPU", "DEV": "CPU", "CPU": "1", "DISABLE_COMPILER_CACHE": "1", **more}
     environment.pop("PYTEST_CURRENT_TEST", None)
+    environment = {name: value for name, value in environment.items() if value != ""}
     return subprocess.run([sys.executable, "-W", "ignore", "-c", program, *words], env=environment, capture_output=True, text=True)
 
 
@@ -110,12 +113,25 @@ def clang() -> str:
     raise AssertionError
 
 
+def renderer(name: str, version: str) -> "dict[str, str]":
+    """What has tinygrad compile by clang, or by LLVM's library."""
+    if name == "clang":
+        return {"CC": clang(), "RENDERER": "Clang"}
+    libraries = sorted(pathlib.Path("/usr/lib").glob("*/libLLVM*.so*19*"))
+    if not libraries:
+        skip(f"tinygrad[{version}]", "the library of LLVM 19")
+    own = {"CPU_LLVM": "1"} if version.startswith("0.12.") else {"DEV": "CPU:LLVM", "DEVICE": "", "CPU": ""}
+    # 0.14 has clang compile the programs of its queues, whoever compiles kernels
+    return {"CC": clang(), "LLVM_PATH": str(libraries[0]), "RENDERER": "LLVM", **own}
+
+
+@pytest.mark.parametrize("compiler", ["clang", "llvm"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_the_same_results_with_and_without(tinygrad, version):
-    folder, compiler = tinygrad(version), clang()
+def test_the_same_results_with_and_without(tinygrad, version, compiler):
+    folder, more = tinygrad(version), renderer(compiler, version)
     answers = {}
     for how in ("without", "with"):
-        done = run(folder, PROGRAM, how, CC=compiler)
+        done = run(folder, PROGRAM, how, **more)
         assert done.returncode == 0, done.stderr[-3000:]
         answers[how] = json.loads(done.stdout.splitlines()[-1])
     (plain, calls), (ours, our_calls) = answers["without"], answers["with"]

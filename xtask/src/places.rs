@@ -38,6 +38,8 @@ const ABOUT_ONE: &[&str] = &[
     "hoist-c/src/faults.rs",
     "hoist-tool/Cargo.toml",
     "nvinfo/src/lib.rs",
+    "python/Cargo.toml",
+    "python/src/cubin_link.rs",
     "hoist-tool/src/cmd/cubin/",
     "xtask/Cargo.toml",
     "xtask/src/places.rs",

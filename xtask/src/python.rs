@@ -41,6 +41,7 @@ const MAY_LACK: &[(&str, &str)] = &[
     ("an NVIDIA GPU", "test -e /dev/nvidiactl"),
     ("clang", "command -v clang || command -v clang-19 || command -v clang-14"),
     ("a C compiler", "command -v cc"),
+    ("the library of LLVM 19", "ls /usr/lib/*/libLLVM*.so*19*"),
     ("ar", "command -v ar"),
     ("libstdc++", "ldconfig -p | grep -q libstdc++.so.6"),
     (
@@ -60,7 +61,7 @@ impl Run for Python {
         };
         let wheel = environment.wheel(workspace, &Build::here(self.release))?;
         environment.install(&wheel)?;
-        environment.alone(workspace, &wheel)?;
+        println!("alone in Python {}", environment.alone(workspace, &wheel)?.join(", "));
         let (wheels, has_all) = environment.tinygrad();
         let absent = environment.neighbours()?;
         let mut pytest = environment.program("python");

@@ -68,6 +68,16 @@ void modules(char **argv) {
     }
     CHECK(found == 1 && !module.symbol_at(&found) && !module.sections().empty() && module.sizes().code > 0);
     CHECK(thrown([&] { module.address("absent"); }).status() == HOIST_STATUS_NOT_FOUND);
+    CHECK(module.find_demangled("count") == count && module.bytes_in_huge_pages() == 0);
+    const auto extent = module.extent();
+    std::uint64_t executable = 0;
+    for (const auto &segment : module.segments()) {
+        const auto *start = static_cast<const char *>(segment.address);
+        CHECK(start >= extent.first && start + segment.size <= static_cast<const char *>(extent.first) + extent.second);
+        CHECK((segment.flags & 3) != 3); // writable, or executable
+        executable += (segment.flags & 1) != 0 ? segment.size : 0;
+    }
+    CHECK(executable >= module.sizes().code && module.sizes().code > 0);
 
     // moved: the new one has it, the old one throws
     hoist::Module moved = std::move(module);
@@ -110,6 +120,10 @@ void replaced(char **argv) {
 void files(char **argv) {
     const hoist::File file = hoist::File::open(argv[1]);
     CHECK(file.info().kind == 1 && file.segments().empty() && file.symbols().size() > 8);
+    CHECK(std::string(file.symbols()[file.find_symbol("twice")].name) == "twice");
+    CHECK(thrown([&] { file.find_symbol("absent"); }).status() == HOIST_STATUS_NOT_FOUND);
+    CHECK(hoist::Objects().file(argv[1]).file(argv[6]).count() == 1);
+    CHECK(hoist::version() == hoist_version());
     const auto index = file.find_section(".rodata");
     const hoist::Bytes data = file.section_data(index);
     CHECK(data.size() == file.sections()[index].size && data[0] == 'h');
@@ -129,6 +143,12 @@ void files(char **argv) {
     const auto bytes = read(argv[7]);
     const hoist::Library library = hoist::Library::open_memory(bytes);
     CHECK(library.name() == "libbase.so" && library.function<int(int)>("base")(4) == 40);
+    const char *base = reinterpret_cast<const char *>(library.function<int(int)>("base"));
+    const auto at = library.symbol_at(base + 1), once_more = library.symbol_at(base);
+    CHECK(at && at->second == 1 && std::string(at->first) == "base" && once_more->first == at->first);
+    CHECK(!library.symbol_at(argv));
+    const auto extent = library.extent();
+    CHECK(base >= extent.first && base < static_cast<const char *>(extent.first) + extent.second);
 }
 
 void gpus(char **argv) {
@@ -180,6 +200,25 @@ void devices(char **argv) {
     device.reset();
 }
 
+#if __cplusplus >= 202002L
+std::size_t count(hoist::Bytes bytes) { return bytes.size(); }
+
+void spans(char **argv) {
+    auto bytes = read(argv[1]);
+    const std::span<unsigned char> all(bytes);
+    CHECK(count(all) == bytes.size() && count(all.first(4)) == 4 && count(all.first<4>()) == 4);
+    CHECK(count(hoist::bytes(std::as_bytes(all))) == bytes.size());
+    CHECK(hoist::File::parse(all, "span").info().kind == 1);
+    const hoist::Image image = hoist::link(hoist::Objects().file(argv[2]), 0x10000);
+    const std::span<const unsigned char> made = image.bytes();
+    CHECK(made.data() == image.bytes().data() && made.size() == image.bytes().size());
+    const std::span<unsigned char> writable = hoist::View<unsigned char>(bytes);
+    CHECK(writable.data() == bytes.data());
+}
+#else
+void spans(char **) {}
+#endif
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -187,6 +226,7 @@ int main(int argc, char **argv) {
     modules(argv);
     replaced(argv);
     files(argv);
+    spans(argv);
     gpus(argv);
     devices(argv);
     std::puts("ok");

@@ -74,6 +74,30 @@ static void linked(const char *a, const char *b) {
     CHECK(!info.is_relocatable && hoist_cubin_kernel_count(cubin) > 0);
     hoist_cubin_free(cubin);
     FAILS(UNSUPPORTED, hoist_cubin_link(objects, 90, &buffer, &error));
+    hoist_error_free(error);
+    error = NULL;
+    /* some kernels, or none */
+    const char *absent[] = {"absent"};
+    OK(hoist_cubin_link_kernels(objects, 0, absent, 1, &buffer, &error));
+    OK(hoist_cubin_parse("none", hoist_buffer_data(buffer), hoist_buffer_size(buffer), &cubin, &error));
+    hoist_buffer_free(buffer);
+    CHECK(hoist_cubin_kernel_count(cubin) == 0);
+    hoist_cubin_free(cubin);
+    absent[0] = NULL;
+    FAILS(INVALID_ARGUMENT, hoist_cubin_link_kernels(objects, 0, absent, 1, &buffer, &error));
+    hoist_error_free(error);
+    error = NULL;
+    /* first to one that is relocatable, then to one that can be loaded */
+    OK(hoist_cubin_link_relocatable(objects, 0, &buffer, &error));
+    hoist_objects_free(objects);
+    objects = hoist_objects_new();
+    OK(hoist_objects_add_memory(objects, "joined", hoist_buffer_data(buffer), hoist_buffer_size(buffer), &error));
+    hoist_buffer_free(buffer);
+    OK(hoist_cubin_link(objects, 0, &buffer, &error));
+    OK(hoist_cubin_parse("linked", hoist_buffer_data(buffer), hoist_buffer_size(buffer), &cubin, &error));
+    hoist_buffer_free(buffer);
+    CHECK(hoist_cubin_kernel_count(cubin) > 0);
+    hoist_cubin_free(cubin);
     hoist_objects_free(objects);
     hoist_error_free(error);
 }

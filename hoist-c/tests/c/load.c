@@ -1,6 +1,8 @@
 /* load PLUGIN.o WITH_CONSTRUCTOR.o: loads, looks up, calls, iterates. */
 #include "check.h"
 
+#include <unistd.h>
+
 static int asked;
 
 static int host_value(int which) { return which * 100; }
@@ -103,6 +105,21 @@ static void look(const hoist_module *module) {
     OK(hoist_module_extent(module, NULL, NULL, &error));
 }
 
+/* A file with the number of this process in its name has this text; it is removed. */
+static void has_written(const char *name, const char *text) {
+    char path[64];
+    snprintf(path, sizeof path, name, (long)getpid());
+    size_t size = 0, length = strlen(text);
+    char *data = read_all(path, &size);
+    size_t at = 0;
+    while (at + length <= size && memcmp(data + at, text, length) != 0) {
+        ++at;
+    }
+    CHECK(at + length <= size);
+    free(data);
+    CHECK(remove(path) == 0);
+}
+
 int main(int argc, char **argv) {
     CHECK(argc == 3);
     hoist_error *error = NULL;
@@ -138,7 +155,7 @@ int main(int argc, char **argv) {
     OK(hoist_symbols_define(defined, "host_value", 1, HOIST_DEFINITION_UNKNOWN, &error));
     OK(hoist_symbols_define(defined, "host_value", (uint64_t)(uintptr_t)host_value, HOIST_DEFINITION_FUNCTION, &error));
     OK(hoist_symbols_add_process(defined, &error));
-    for (int option = 0; option < 8; ++option) {
+    for (int option = 0; option < 10; ++option) {
         hoist_objects *bytes = hoist_objects_new();
         OK(hoist_objects_add_memory(bytes, "plugin", data, size, &error));
         hoist_loader *loader = hoist_loader_new();
@@ -152,6 +169,13 @@ int main(int argc, char **argv) {
             OK(hoist_loader_use_arena(loader, &error));
         } else if (option == 7) {
             OK(hoist_loader_tell_gdb(loader, &error));
+        } else if (option == 8) {
+            OK(hoist_loader_tell_perf(loader, &error));
+        } else if (option == 9) {
+            FAILS(FILE, hoist_loader_tell_jitdump(loader, "/absent", &error));
+            hoist_error_free(error);
+            error = NULL;
+            OK(hoist_loader_tell_jitdump(loader, "/tmp", &error));
         }
         OK(hoist_loader_load(loader, bytes, defined, &module, &error));
         hoist_loader_free(loader);
@@ -161,6 +185,8 @@ int main(int argc, char **argv) {
         hoist_module_free(module);
     }
     free(data);
+    has_written("/tmp/perf-%ld.map", " twice\n");
+    has_written("/tmp/jit-%ld.dump", "twice");
 
     /* a constructor */
     hoist_objects *with = hoist_objects_new();

@@ -155,10 +155,23 @@ impl Made {
         source: &Path,
         flags: &[&str],
     ) -> PathBuf {
+        self.compile_as(compilers, way, "c++17", source, flags)
+    }
+
+    /// The same; what is C++ by this standard.
+    fn compile_as(
+        &self,
+        compilers: [&str; 2],
+        way: &str,
+        standard: &str,
+        source: &Path,
+        flags: &[&str],
+    ) -> PathBuf {
         let is_cpp = source.extension() == Some(OsStr::new("cpp"));
         let [c, cpp] = compilers;
         let mut compiler = Command::new(if is_cpp { cpp } else { c });
-        compiler.arg(if is_cpp { "-std=c++17" } else { "-std=gnu11" }).args(WARNINGS).arg("-g");
+        let standard = format!("-std={}", if is_cpp { standard } else { "gnu11" });
+        compiler.arg(standard).args(WARNINGS).arg("-g");
         compiler.arg("-I").arg(self.path.join("include")).arg("-I").arg(folder().join("tests/c"));
         let program = self.path.join(format!("{way}-{}", source.file_stem().unwrap().display()));
         compiler.arg(source).arg("-o").arg(&program).args(flags).args(["-lpthread", "-lm"]);
@@ -178,6 +191,18 @@ impl Made {
             let source = folder().join("tests/c").join(source);
             let program = self.compile(compilers, way, &source, flags);
             self.run(&mut Command::new(program), arguments);
+        }
+    }
+
+    /// The same of programs in C++, by later standards than the header needs.
+    pub(crate) fn run_later_standards(&self, compilers: [&str; 2], way: &str, flags: &[&str]) {
+        for (source, arguments) in PROGRAMS.iter().filter(|(source, _)| source.ends_with(".cpp")) {
+            let source = folder().join("tests/c").join(source);
+            for standard in ["c++20", "c++23"] {
+                let way = format!("{way}-{standard}");
+                let program = self.compile_as(compilers, &way, standard, &source, flags);
+                self.run(&mut Command::new(program), arguments);
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! The environment of the tasks for the Python package: a folder with an interpreter and packages, under the target directory.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -14,8 +15,12 @@ const PACKAGES: &[&str] = &["maturin>=1.9,<2", "pytest>=8,<10", "numpy>=1.26,<3"
 
 /// What some tests are with, by its name as they say that they need it; where there is no wheel for this Python, they are skipped.
 /// Numba wants a certain llvmlite, and so comes first.
-const NEIGHBOURS: &[(&str, &str)] =
-    &[("numba", "numba>=0.62,<1"), ("llvmlite", "llvmlite>=0.45,<1"), ("mypy", "mypy>=2,<3")];
+const NEIGHBOURS: &[(&str, &str)] = &[
+    ("numba", "numba>=0.62,<1"),
+    ("llvmlite", "llvmlite>=0.45,<1"),
+    ("mypy", "mypy>=2,<3"),
+    ("pandas", "pandas>=2,<4"),
+];
 
 /// Versions of tinygrad that tests run with: those of the last year.
 pub(super) const TINYGRAD: &[&str] = &["0.12.0", "0.13.0", "0.14.0"];
@@ -37,6 +42,31 @@ if platform.machine() == 'x86_64':
         assert (careful(3), careful(5)) == (3, -5)
 assert hoist.show(sys.argv[1])
 ";
+
+/// One interpreter of each version that the package is for: those that `PATH` has, and those of pyenv.
+fn interpreters() -> BTreeMap<String, PathBuf> {
+    const VERSION: &str = "import sys; print('%d.%d' % sys.version_info[:2])";
+    let pyenv = Command::new("pyenv").arg("root").output();
+    let root = pyenv.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let versions = root.map(|root| Path::new(&root).join("versions"));
+    let versions = versions.and_then(std::fs::read_dir).into_iter().flatten().flatten();
+    let named = std::iter::once(String::from("python3"))
+        .chain((OLDEST..OLDEST + 10).map(|minor| format!("python3.{minor}")))
+        .map(PathBuf::from);
+    let mut found = BTreeMap::new();
+    for interpreter in named.chain(versions.map(|entry| entry.path().join("bin/python3"))) {
+        let Ok(told) = Command::new(&interpreter).args(["-c", VERSION]).output() else { continue };
+        let version = String::from_utf8_lossy(&told.stdout).trim().to_owned();
+        let minor = version.strip_prefix("3.").and_then(|minor| minor.parse().ok());
+        if told.status.success() && minor.is_some_and(|minor: u32| minor >= OLDEST) {
+            found.entry(version).or_insert(interpreter);
+        }
+    }
+    found
+}
+
+/// The oldest version of Python 3 that the package is for, as `pyproject.toml` says.
+const OLDEST: u32 = 9;
 
 /// How a wheel is built.
 pub(super) struct Build<'a> {
@@ -165,11 +195,22 @@ impl Environment {
         Ok(())
     }
 
-    /// Installs a wheel where there is nothing but Python, without an index, and has it load an object there, without `PATH`.
-    pub(super) fn alone(&self, workspace: &Workspace, wheel: &Path) -> Result<()> {
+    /// Installs a wheel where there is nothing but Python, without an index, and has it load an object there, without `PATH`: in every
+    /// version of Python that the machine has. The versions.
+    pub(super) fn alone(&self, workspace: &Workspace, wheel: &Path) -> Result<Vec<String>> {
+        interpreters()
+            .into_iter()
+            .map(|(version, interpreter)| {
+                let tried = self.alone_with(workspace, wheel, &interpreter);
+                tried.with_context(|| format!("in Python {version}")).map(|()| version)
+            })
+            .collect()
+    }
+
+    fn alone_with(&self, workspace: &Workspace, wheel: &Path, interpreter: &Path) -> Result<()> {
         let venv = workspace.scratch("python-alone")?;
         let python = venv.join("bin/python");
-        output(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&venv))?;
+        output(Command::new(interpreter).args(["-m", "venv", "--without-pip"]).arg(&venv))?;
         let alone = Self { folder: venv.clone(), python: python.clone() };
         output(alone.pip("install").arg("--no-index").arg(wheel))?;
         let objects = ["x86_64/elftest.o", "x86_64/exceptions-gcc12.o"]
