@@ -525,7 +525,8 @@ fn changes_of_tables() {
         changed
     });
     let loaded = changed.filter(|changed| is_loaded(changed.clone())).count();
-    assert!(loaded > 100 && changes - loaded > 100, "{loaded} of {changes} loaded");
+    let few = changes / 50;
+    assert!(loaded > few && changes - loaded > few, "{loaded} of {changes} loaded");
     // what is behind the segments that are loaded is nothing to a loader
     let segments = elf_core::File::parse(&bytes).unwrap().segments();
     let loaded = segments.iter().filter(|segment| segment.r#type == elf_core::names::PT_LOAD);
