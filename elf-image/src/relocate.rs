@@ -142,6 +142,7 @@ impl<'a> Image<'a> {
         let mut image = SectionMut { bytes: memory, address: 0, big_endian };
         let mut known: Option<Known> = None;
         let is_there =
+            // the shorter way of machines with room for code
             cfg!(target_pointer_width = "64") && A::ADDRESS_SIZE == 8 && !open.is_empty();
         let relative = is_there.then(|| relative_type(A::MACHINE, true));
         let size = open.end.saturating_sub(open.start);

@@ -49,6 +49,8 @@ extern crate alloc;
 mod allocator;
 mod buffer;
 mod cache;
+#[cfg(doctest)]
+mod compile_fail;
 mod compiler;
 #[cfg(feature = "demangle")]
 mod demangle;
@@ -75,8 +77,6 @@ mod sync;
 mod transfer;
 mod uses;
 mod value;
-#[cfg(doctest)]
-mod vouched;
 
 pub use allocator::{Allocator, PeerMemory};
 pub use buffer::{Buffer, Hold, Mapped, View};

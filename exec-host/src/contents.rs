@@ -2,7 +2,7 @@
 
 use crate::Host;
 use crate::external::External;
-use crate::symbols::Links;
+use crate::symbols::LoadSymbols;
 use core::ops::Range;
 use elf_core::{Arch as _, Definition, File, SectionHeader, SegmentFlags};
 use elf_layout::{Layout, Segment, SymbolAddress};
@@ -100,7 +100,7 @@ pub(crate) fn code(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Range<u64>> 
 pub(crate) fn copy_constants(
     layout: &Layout<'_, '_, Host>,
     image: &mut [u8],
-    links: &mut Links<'_>,
+    links: &mut LoadSymbols<'_>,
 ) {
     for copy in layout.copies() {
         let file = layout.files().get(copy.object);

@@ -46,7 +46,7 @@ pub(crate) unsafe fn move_variable(address: u64, size: u64, limit: Option<u64>) 
         return false;
     };
     let data = core::ptr::with_exposed_provenance::<u8>(address as usize);
-    // SAFETY: the caller vouches for the bytes, and that nobody writes to them.
+    // SAFETY: the caller guarantees the bytes, and that nobody writes to them.
     place.copy_from_slice(unsafe { core::slice::from_raw_parts(data, place.len()) });
     // SAFETY: each is a word of a library's that the dynamic loader has written the address to.
     if !unsafe { library_words::lead(&places, new) } {

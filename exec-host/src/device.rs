@@ -113,7 +113,7 @@ impl HostDevice {
     /// The library's constructors run.
     pub unsafe fn open(&self, library: impl AsRef<Path>) -> Result<(), Error> {
         let mut process = self.0.process.lock().unwrap_or_else(PoisonError::into_inner);
-        // SAFETY: the caller vouches for the library.
+        // SAFETY: the caller guarantees the library.
         unsafe { process.open(library) }.map_err(|error| Error::Load(Arc::new(error)))
     }
 

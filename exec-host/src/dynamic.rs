@@ -113,7 +113,7 @@ impl DynamicFunction<'_> {
         let arguments: Vec<Arg<'_>> = arguments.iter().map(argument).collect();
         macro_rules! arms {
             ($($variant:ident $type:ident),*) => {
-                // SAFETY: types and number fit what the caller vouches for; the result's type is the one of `cif`.
+                // SAFETY: types and number fit what the caller guarantees; the result's type is the one of `cif`.
                 unsafe {
                     match self.result {
                         Type::Void => {

@@ -4,7 +4,7 @@ use elf_layout::ExternalKind;
 
 /// A symbol that no object of a load defines: where it is, and what is known of it.
 ///
-/// An address is only written into code, which somebody has to vouch for who calls it. Constants are read when they are loaded:
+/// An address is only written into code, which somebody has to guarantee who calls it. Constants are read when they are loaded:
 ///
 /// ```compile_fail,E0133
 /// // call to unsafe function
@@ -74,7 +74,7 @@ impl External {
     pub(crate) fn bytes(&self) -> Option<&[u8]> {
         let ExternalKind::Constant { size } = self.0.kind else { return None };
         let data = core::ptr::with_exposed_provenance::<u8>(self.0.address as usize);
-        // SAFETY: who made this has them as a slice, or vouches that they are there and do not change.
+        // SAFETY: who made this has them as a slice, or guarantees that they are there and do not change.
         Some(unsafe { core::slice::from_raw_parts(data, usize::try_from(size).ok()?) })
     }
 

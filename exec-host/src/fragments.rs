@@ -116,7 +116,7 @@ unsafe fn run(fragments: &[u64], start: Start) {
         static environ: *const *const c_char;
     }
     for &address in fragments {
-        // SAFETY: the caller vouches for the fragment, which was ended; the C library has the environment.
+        // SAFETY: the caller guarantees the fragment, which was ended; the C library has the environment.
         unsafe { fragment::call(address, start, environ) };
     }
 }

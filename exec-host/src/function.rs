@@ -73,7 +73,7 @@ macro_rules! pointers {
         impl<R, $($argument),*> FunctionPointer for $type {
             unsafe fn at(address: usize) -> Self {
                 let code = core::ptr::with_exposed_provenance::<()>(address);
-                // SAFETY: pointers to functions and to data have one size here; the caller vouches for the type.
+                // SAFETY: pointers to functions and to data have one size here; the caller guarantees the type.
                 unsafe { core::mem::transmute::<*const (), Self>(code) }
             }
         }

@@ -85,7 +85,7 @@ pub(crate) unsafe fn call(
     stack::ensure();
     let mut frame = Frame { stack: 0, fault: None, process: PROCESS.load(Ordering::Relaxed) };
     let outer = FRAME.replace(&raw mut frame);
-    // SAFETY: the frame lives until after the call; the caller vouches for the rest.
+    // SAFETY: the frame lives until after the call; the caller guarantees the rest.
     unsafe { machine::enter(&raw mut frame, call, data) };
     FRAME.set(outer);
     // SAFETY: written by the handler of this thread at the most, which is over.

@@ -24,7 +24,7 @@ use crate::error::Error;
 use crate::external::External;
 use crate::fragments::Fragments;
 use crate::initialize::Calls;
-use crate::symbols::{Exports, Keeper, Links};
+use crate::symbols::{Exports, Keeper, LoadSymbols};
 use crate::unwind;
 use core::fmt;
 use elf_core::Name;
@@ -60,7 +60,7 @@ impl LinkedImage {
     pub(crate) fn new(
         layout: &Layout<'_, '_, Host>,
         base: u64,
-        links: &mut Links<'_>,
+        links: &mut LoadSymbols<'_>,
     ) -> Result<Self, Error> {
         let size = usize::try_from(layout.size());
         let size = size.map_err(|_| Error::OutOfMemory { size: layout.size() })?;

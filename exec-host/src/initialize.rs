@@ -140,7 +140,7 @@ impl Calls {
     /// # Safety
     /// What was registered, if anything, is sound to call, and still mapped.
     pub(crate) unsafe fn run_registered(&self) {
-        // SAFETY: the handle is this module's alone, so that nothing of others is called; the caller vouches for ours.
+        // SAFETY: the handle is this module's alone, so that nothing of others is called; the caller guarantees ours.
         unsafe {
             c_library::finalize(core::ptr::with_exposed_provenance_mut(self.handle as usize))
         };

@@ -65,10 +65,10 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
         }
         let _stays = ManuallyDrop::new(Arc::clone(self));
         if exports.get(Name::from("free")).is_some_and(|it| it.is_function()) {
-            // SAFETY: as the caller vouches for this thread.
+            // SAFETY: as the caller guarantees this thread.
             unsafe { end_thread_local_variables() };
         }
-        // SAFETY: as the caller vouches for the functions.
+        // SAFETY: as the caller guarantees the functions.
         words.retain(|&(place, function)| unsafe { library_words::lead(&[place], function) });
         words.len()
     }
@@ -117,7 +117,7 @@ unsafe fn copy_variable(from: u64, to: u64, size: u64) {
     else {
         return;
     };
-    // SAFETY: the dynamic loader says that so many bytes are there; the caller vouches for the rest.
+    // SAFETY: the dynamic loader says that so many bytes are there; the caller guarantees the rest.
     unsafe {
         core::ptr::copy_nonoverlapping(
             core::ptr::with_exposed_provenance::<u8>(from as usize),
@@ -153,7 +153,7 @@ unsafe fn end_thread_local_variables() {
         let run = unsafe {
             core::mem::transmute::<*mut core::ffi::c_void, unsafe extern "C" fn()>(found)
         };
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { run() };
     }
 }

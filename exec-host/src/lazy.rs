@@ -86,7 +86,7 @@ impl LazyTarget {
         Self { address, keeper }
     }
 
-    /// Any function. Who calls it vouches for the address.
+    /// Any function. Who calls it guarantees the address.
     #[must_use]
     pub const fn at(address: u64) -> Self {
         Self { address, keeper: None }

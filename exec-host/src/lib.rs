@@ -26,7 +26,7 @@
 //! # What is relied on
 //!
 //! Loading runs no code of the objects and is safe, whatever the bytes: relocations stay inside of the load, constructors, destructors and
-//! unwinding tables lead into its code. Who calls what was loaded, or lets constructors run, vouches for it: that code may do anything.
+//! unwinding tables lead into its code. Who calls what was loaded, or lets constructors run, guarantees it: that code may do anything.
 //!
 //! # Unloading
 //!
@@ -63,6 +63,8 @@ mod budget;
 mod c_library;
 #[cfg(feature = "compile")]
 pub mod compile;
+#[cfg(doctest)]
+mod compile_fail;
 mod contents;
 mod copy_relocations;
 mod descriptions;
@@ -102,8 +104,6 @@ mod switches;
 pub mod symbols;
 mod threads;
 mod unwind;
-#[cfg(doctest)]
-mod vouched;
 mod word;
 mod words;
 

@@ -190,7 +190,7 @@ impl<'s> LibraryLoader<'s> {
         self,
         bytes: impl AsRef<[u8]> + Send + Sync + 'static,
     ) -> Result<Library, Error> {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { self.load(Arc::new(bytes), None) }
     }
 
@@ -222,9 +222,9 @@ impl<'s> LibraryLoader<'s> {
             self.folder = path.as_deref().and_then(Path::parent).map(Path::to_owned);
         }
         // who is told of a library is shown all of its file
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         let (bytes, in_file) = unsafe { file::read(path, self.observers.is_empty()) }?;
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { self.load(Arc::new(bytes), in_file.as_ref()) }
     }
 
@@ -246,7 +246,7 @@ impl<'s> LibraryLoader<'s> {
             limit: self.limit,
             is_lazy: self.is_lazy,
         };
-        // SAFETY: the caller vouches for the library.
+        // SAFETY: the caller guarantees the library.
         unsafe { load::load(bytes, in_file, &mut given, self.folder.as_deref()) }.map(Library)
     }
 }
@@ -271,7 +271,7 @@ impl Library {
         name: &str,
     ) -> Result<TypedFunction<'_, F>, Error> {
         let address = self.function(name)?;
-        // SAFETY: the address is in code of the library, or of one that it keeps; the caller vouches for the type.
+        // SAFETY: the address is in code of the library, or of one that it keeps; the caller guarantees the type.
         Ok(TypedFunction::new(unsafe { F::at(address as usize) }))
     }
 

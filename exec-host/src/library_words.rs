@@ -103,7 +103,7 @@ impl Place {
     /// # Safety
     /// The library is loaded.
     pub(crate) unsafe fn value(self) -> u64 {
-        // SAFETY: the caller vouches for the word, which the dynamic loader has written.
+        // SAFETY: the caller guarantees the word, which the dynamic loader has written.
         unsafe { read(self.address) }
     }
 

@@ -15,7 +15,7 @@ use crate::memory::{
 };
 use crate::module::{Module, Parts};
 use crate::observer::Observer;
-use crate::symbols::{Links, Symbols, from_fn};
+use crate::symbols::{LoadSymbols, Symbols, from_fn};
 use crate::threads::{self, initial_exec};
 use crate::words;
 use elf_core::{File, Name};
@@ -168,7 +168,7 @@ impl Loader {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut in_arena = self.arena.is_some();
         loop {
-            let mut links = Links::to_process(&mut symbols);
+            let mut links = LoadSymbols::to_process(&mut symbols);
             let mut limit = None;
             let linked = self.link_all(&objects, &mut links, in_arena, |layout, links| {
                 limit = layout.limit();
@@ -209,7 +209,7 @@ impl Loader {
         mut place: impl FnMut(MemoryRequirements) -> u64,
     ) -> Result<LinkedImage, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
-        let mut links = Links::new(&mut symbols);
+        let mut links = LoadSymbols::new(&mut symbols);
         let (_, image) = self.link_all(&objects, &mut links, false, |layout, links| {
             let room = MemoryRequirements {
                 size: layout.size(),
@@ -225,9 +225,9 @@ impl Loader {
     fn link_all<B: AsRef<[u8]>, T>(
         &self,
         objects: &[B],
-        links: &mut Links<'_>,
+        links: &mut LoadSymbols<'_>,
         in_arena: bool,
-        mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+        mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut LoadSymbols<'_>) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
         let joined = links.join(objects.iter().map(AsRef::as_ref))?;
         let given = objects.iter().map(AsRef::as_ref);
@@ -263,8 +263,8 @@ impl Loader {
         &self,
         files: &[File<'_>],
         in_arena: bool,
-        links: &mut Links<'_>,
-        finish: &mut impl FnMut(&mut Layout<'_, '_, Host>, &mut Links<'_>) -> Result<T, Error>,
+        links: &mut LoadSymbols<'_>,
+        finish: &mut impl FnMut(&mut Layout<'_, '_, Host>, &mut LoadSymbols<'_>) -> Result<T, Error>,
     ) -> Option<T> {
         let variables = initial_exec::variables(files);
         let changed = files.iter().enumerate();
@@ -289,7 +289,7 @@ impl Loader {
         files: &'s [File<'a>],
         slots: &'s mut Slots<'a>,
         (access, in_arena): (ThreadLocal, bool),
-        links: &mut Links<'_>,
+        links: &mut LoadSymbols<'_>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
         // only who runs here can have entries changed
         let indirect_functions = links.are_to_process();
@@ -326,7 +326,7 @@ impl Loader {
     fn place(
         &self,
         layout: &mut Layout<'_, '_, Host>,
-        links: &mut Links<'_>,
+        links: &mut LoadSymbols<'_>,
     ) -> Result<Parts, Error> {
         let relocated = self.allocate(layout, links.near())?.relocate(links)?;
         Ok(relocated.protect()?.register(&self.observers)?.into_parts(links))

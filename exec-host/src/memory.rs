@@ -375,7 +375,7 @@ impl Mapping {
     /// They are protected, and nobody writes to them as long as the result lives.
     pub(crate) unsafe fn bytes(&self, offset: u64, size: u64) -> Option<&[u8]> {
         let (start, size) = self.part(offset, size)?;
-        // SAFETY: the range lies inside the mapping; the caller vouches for the rest.
+        // SAFETY: the range lies inside the mapping; the caller guarantees the rest.
         Some(unsafe { core::slice::from_raw_parts(start, size) })
     }
 

@@ -34,7 +34,7 @@ pub struct Module<B> {
     objects: Vec<B>,
     /// Members of archives that the objects asked for.
     joined: Vec<Arc<[u8]>>,
-    /// Somebody has vouched for constructors and destructors.
+    /// Somebody has guaranteed constructors and destructors.
     initialized: Once,
     exports: OnceLock<Exports>,
     /// Threads keep them that have destructors of the objects to run when they end.
@@ -119,7 +119,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// # Safety
     /// Constructors and destructors are code of the objects: whatever they do must be sound in this process.
     pub unsafe fn initialize(&self) {
-        // SAFETY: the caller vouches for the code; the process's own arguments stay.
+        // SAFETY: the caller guarantees the code; the process's own arguments stay.
         unsafe { self.initialize_with(start::of_process()) };
     }
 
@@ -137,7 +137,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// As for [`initialize_as`](Self::initialize_as).
     unsafe fn initialize_with(&self, start: Start) {
         self.initialized.call_once(|| {
-            // SAFETY: the caller vouches for resolvers and constructors; they are in our code, which is executable now, and none of it
+            // SAFETY: the caller guarantees resolvers and constructors; they are in our code, which is executable now, and none of it
             // has run.
             unsafe {
                 self.parts.resolvers.run(&self.parts.memory);
@@ -154,7 +154,7 @@ impl<B: AsRef<[u8]>> Module<B> {
     /// # Safety
     /// It is called once, behind [`initialize`](Self::initialize), and the module is never dropped.
     pub unsafe fn finish(&self) {
-        // SAFETY: who initialized the module vouched for its destructors as well, and for what its code has registered.
+        // SAFETY: who initialized the module guaranteed its destructors as well, and for what its code has registered.
         unsafe {
             self.parts.calls.run_registered();
             self.parts.calls.run(Order::Finalize, start::of_process());
@@ -183,7 +183,7 @@ impl<B: AsRef<[u8]>> Module<B> {
         name: &str,
     ) -> Result<TypedFunction<'_, F>, Error> {
         let address = self.function(name)?;
-        // SAFETY: the address is in our code; the caller vouches for the type.
+        // SAFETY: the address is in our code; the caller guarantees the type.
         Ok(TypedFunction::new(unsafe { F::at(address as usize) }))
     }
 
@@ -270,10 +270,10 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Symbols for Arc<Module<B>> {
 
 impl<B> Drop for Module<B> {
     fn drop(&mut self) {
-        // SAFETY: it was registered by code of ours, which somebody vouched for who called it; no function is borrowed any more.
+        // SAFETY: it was registered by code of ours, which somebody guaranteed who called it; no function is borrowed any more.
         unsafe { self.parts.calls.run_registered() };
         if self.initialized.is_completed() {
-            // SAFETY: who initialized the module vouched for its destructors as well.
+            // SAFETY: who initialized the module guaranteed its destructors as well.
             unsafe {
                 self.parts.calls.run(Order::Finalize, start::of_process());
                 self.parts.fragments.run_last(start::of_process());

@@ -112,7 +112,7 @@ impl Process {
     /// # Safety
     /// As for [`open`](Self::open).
     unsafe fn open_with(&mut self, library: &Path, flags: c_int) -> Result<(), Error> {
-        // SAFETY: the caller vouches for the library.
+        // SAFETY: the caller guarantees the library.
         let library = unsafe { Library::open(Some(library), flags) }
             .map_err(|error| Error::Library(Box::new(error)))?;
         self.libraries.push(Arc::new(self.variables.settle(library)));
@@ -192,7 +192,7 @@ impl Symbols for Process {
         };
         let address = external.address();
         let size = size_of_symbol(address);
-        // SAFETY: the dynamic loader knows the variable; who allowed moving vouches for the rest.
+        // SAFETY: the dynamic loader knows the variable; who allowed moving guarantees the rest.
         size.is_some_and(|size| unsafe { copy_relocations::move_variable(address, size, limit) })
     }
 }

@@ -45,7 +45,7 @@ pub unsafe fn run_main<B: AsRef<[u8]>>(
         static mut environ: *const *const c_char;
     }
     let (count, arguments) = (start.count(), start.arguments());
-    // SAFETY: as the caller vouches; a block stays.
+    // SAFETY: as the caller guarantees; a block stays.
     unsafe {
         environ = start.environment();
         module.initialize_as(count, arguments);
@@ -70,7 +70,7 @@ pub unsafe fn set_invocation_name(name: &CStr) {
     let bytes = name.to_bytes();
     let folders =
         bytes.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash.saturating_add(1));
-    // SAFETY: the caller vouches that nobody reads them; the short name is within the long one.
+    // SAFETY: the caller guarantees that nobody reads them; the short name is within the long one.
     unsafe {
         program_invocation_name = long;
         program_invocation_short_name = long.wrapping_add(folders);

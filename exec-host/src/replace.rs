@@ -50,7 +50,7 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
         new: &Arc<Module<N>>,
     ) -> Result<Replacement, Error> {
         let address = new.function(name)?;
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { self.redirect(name, address, Arc::clone(new) as Keeper) }
     }
 

@@ -33,7 +33,7 @@ impl Resolvers {
     /// The resolvers are executable, sound to call, and this is their only call; the words are writable, and no code of the load runs.
     pub(crate) unsafe fn run(&self, memory: &Mapping) {
         for &(resolver, entry) in &self.calls {
-            // SAFETY: as the caller vouches.
+            // SAFETY: as the caller guarantees.
             let address = unsafe { resolver::call(resolver) };
             // SAFETY: a word of the GOT, aligned.
             unsafe { word::write(entry, address) };

@@ -34,7 +34,7 @@ impl Start {
         let words = if words.is_null() { none.as_ptr() } else { words };
         for &address in functions {
             let code = ptr::with_exposed_provenance::<()>(address as usize);
-            // SAFETY: the caller vouches for a function there; it may take fewer arguments than it is given.
+            // SAFETY: the caller guarantees a function there; it may take fewer arguments than it is given.
             unsafe { core::mem::transmute::<*const (), Function>(code)(count, words, environ) };
         }
     }

@@ -30,5 +30,5 @@ mod source;
 pub use archive::ArchiveSource;
 pub use data::keep_data;
 pub(crate) use exports::Exports;
-pub(crate) use links::Links;
+pub(crate) use links::LoadSymbols;
 pub use source::{Found, FromFn, Keeper, Or, Symbols, from_fn};

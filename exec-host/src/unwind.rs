@@ -152,11 +152,11 @@ impl Unwinding {
     ) -> Self {
         let asks = tables.is_empty() || (are_many || !format::REGISTERS) && hook::is_in_place();
         let addresses = tables.iter().map(|table| table.address).filter(|_| !asks).collect();
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         let entered = unsafe { Entered::new(Tables::Checked(tables.into()), code, extent) };
         let known = Self { tables: addresses, entered };
         for &table in &known.tables {
-            // SAFETY: as the caller vouches.
+            // SAFETY: as the caller guarantees.
             unsafe { format::register(table) };
         }
         known
@@ -179,14 +179,14 @@ impl Unwinding {
     ) -> Result<Self, elf_core::eh_frame::Error> {
         let checked = match table {
             Some(table) if format::of_llvm().is_none() && hook::is_in_place() => {
-                // SAFETY: as the caller vouches.
+                // SAFETY: as the caller guarantees.
                 let entered = unsafe { Entered::new(Tables::Unchecked(table), code, extent) };
                 return Ok(Self { tables: Box::default(), entered });
             }
             Some(table) => table.check_each(|_, _| {})?,
             None => None,
         };
-        // SAFETY: it was checked; the caller vouches for the rest.
+        // SAFETY: it was checked; the caller guarantees the rest.
         Ok(unsafe { Self::register(checked.into_iter().collect(), code, extent, false) })
     }
 }

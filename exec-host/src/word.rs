@@ -8,6 +8,7 @@ pub(crate) use elf_core::raw32 as raw;
 /// Structures of files of this process's class.
 #[cfg(target_pointer_width = "64")]
 pub(crate) use elf_core::raw64 as raw;
+// the C library has a type for each class
 #[cfg(target_pointer_width = "32")]
 pub(crate) use libc::{Elf32_Phdr as ProgramHeader, Elf32_Sym as Symbol};
 #[cfg(target_pointer_width = "64")]
@@ -41,7 +42,7 @@ pub(crate) fn words(bytes: &[u8]) -> impl Iterator<Item = u64> + '_ {
 /// # Safety
 /// It is mapped and aligned.
 pub(crate) unsafe fn read(address: u64) -> u64 {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { core::ptr::with_exposed_provenance::<usize>(address as usize).read() as u64 }
 }
 
@@ -51,7 +52,7 @@ pub(crate) unsafe fn read(address: u64) -> u64 {
 /// It is mapped, aligned and writable, and nobody else uses it.
 pub(crate) unsafe fn write(address: u64, word: u64) {
     let place = core::ptr::with_exposed_provenance_mut::<usize>(address as usize);
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { place.write(word as usize) }
 }
 
@@ -61,7 +62,7 @@ pub(crate) unsafe fn write(address: u64, word: u64) {
 /// It is mapped, aligned and writable, and nobody has a reference to it but as an atomic one.
 pub(crate) unsafe fn store(address: u64, word: u64) {
     let place = core::ptr::with_exposed_provenance_mut::<usize>(address as usize);
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { AtomicUsize::from_ptr(place) }.store(word as usize, Ordering::Release);
 }
 

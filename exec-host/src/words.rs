@@ -6,13 +6,13 @@ use elf_layout::{ErrorKind, undefined_symbols};
 
 use crate::Host;
 use crate::error::{Error, UndefinedSymbol};
-use crate::symbols::Links;
+use crate::symbols::LoadSymbols;
 
 /// Undefined symbols that are told together.
 const MOST: usize = 100;
 
 /// The error with the names that it is about.
-pub(crate) fn explain(error: Error, files: &[File<'_>], links: &mut Links<'_>) -> Error {
+pub(crate) fn explain(error: Error, files: &[File<'_>], links: &mut LoadSymbols<'_>) -> Error {
     match error {
         Error::Layout(error) if error.kind.is_of_image() => Error::Layout(error),
         Error::Layout(error) => match error.kind {
@@ -42,7 +42,7 @@ fn undefined(
     error: elf_layout::Error,
     name: String,
     files: &[File<'_>],
-    links: &mut Links<'_>,
+    links: &mut LoadSymbols<'_>,
 ) -> Error {
     let mut is_missing = |name: Name<'_>| links.find(name).is_none();
     let (mut all, more) = undefined_symbols::<Host>(files, MOST, &mut is_missing);

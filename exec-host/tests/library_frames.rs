@@ -21,7 +21,7 @@ use system::of_this_machine;
 #[expect(non_snake_case, reason = "a name of the ABI")]
 unsafe fn _Unwind_GetIP(context: *mut c_void) -> usize {
     let mut value = 0;
-    // SAFETY: as the caller vouches for the context; the result is written to a variable of ours.
+    // SAFETY: as the caller guarantees the context; the result is written to a variable of ours.
     unsafe { _Unwind_VRS_Get(context, 0, 15, 0, &raw mut value) };
     value & !1
 }

@@ -1,4 +1,4 @@
-//! What runs first and last, in which order, and only if somebody vouches for it.
+//! What runs first and last, in which order, and only if somebody guarantees it.
 #![cfg(test)]
 #![allow(
     clippy::expect_used,

@@ -50,7 +50,7 @@ impl Driver {
     /// # Safety
     /// The library's constructors run, and its functions are those of the CUDA driver API.
     pub unsafe fn open_at(path: &Path) -> Result<Self, Error> {
-        // SAFETY: the caller vouches for the library.
+        // SAFETY: the caller guarantees the library.
         unsafe { Self::of(&[path]) }
     }
 
@@ -61,7 +61,7 @@ impl Driver {
     unsafe fn of(paths: &[&Path]) -> Result<Self, Error> {
         let mut tried = Vec::new();
         for path in paths {
-            // SAFETY: the caller vouches for it.
+            // SAFETY: the caller guarantees it.
             match unsafe { Library::new(*path) } {
                 Ok(library) => return Self::start(library),
                 Err(error) => {

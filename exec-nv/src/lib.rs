@@ -44,6 +44,8 @@ compile_error!("GPUs and processes share addresses of 64 bits");
 mod api;
 #[cfg(any(feature = "driver", feature = "raw"))]
 mod arguments;
+#[cfg(all(doctest, feature = "driver"))]
+mod compile_fail;
 #[cfg(feature = "driver")]
 mod config;
 #[cfg(feature = "driver")]
@@ -100,8 +102,6 @@ mod stream;
 mod tensor_map;
 #[cfg(feature = "driver")]
 mod virtual_memory;
-#[cfg(all(doctest, feature = "driver"))]
-mod vouched;
 
 #[cfg(feature = "driver")]
 pub use {

@@ -189,7 +189,7 @@ impl NvImage {
     /// No kernel that runs writes the variable.
     pub unsafe fn read_variable(&self, name: &str, bytes: &mut [u8]) -> Result<(), Error> {
         let address = self.place(name, bytes.len() as u64)?;
-        // SAFETY: so many bytes are there; the driver waits for what the default stream has; the caller vouches for the rest.
+        // SAFETY: so many bytes are there; the driver waits for what the default stream has; the caller guarantees the rest.
         self.context.run(|driver| unsafe {
             driver.cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), address, bytes.len())
         })

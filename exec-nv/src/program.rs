@@ -126,7 +126,7 @@ impl NvProgram {
         let mut block = self.lock_block();
         let mut call = queue.begin();
         self.fill(&mut block, arguments, |hold| call.uses(hold))?;
-        // SAFETY: the block has what the kernel takes; the caller vouches for the kernel.
+        // SAFETY: the block has what the kernel takes; the caller guarantees the kernel.
         let started = unsafe { self.start(queue, block.pointers(), launch) };
         context.note(started.map_err(|error| self.with_limits(error, launch)))?;
         drop(block);

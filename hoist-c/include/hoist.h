@@ -34,7 +34,7 @@
  *   may be any bytes.
  * - Threads. There is no state but that of handles. Different handles can be used by different threads
  *   at once; what one handle allows is said for each function.
- * - Code. Loading runs no code of the objects. Who calls functions, or has constructors run, vouches for
+ * - Code. Loading runs no code of the objects. Who calls functions, or has constructors run, guarantees
  *   what they do, and for the types that pointers are cast to.
  */
 

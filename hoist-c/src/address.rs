@@ -7,7 +7,7 @@ pub type Function = Option<unsafe extern "C" fn()>;
 
 /// The function at an address.
 pub(crate) fn function_at(address: u64) -> Function {
-    // SAFETY: an integer of that size, 0 being none; who calls the function vouches for its type.
+    // SAFETY: an integer of that size, 0 being none; who calls the function guarantees its type.
     unsafe { core::mem::transmute::<usize, Function>(address as usize) }
 }
 

@@ -211,7 +211,7 @@ pub extern "C" fn hoist_kernel_launch(
         let arguments = unsafe { elements(arguments.0, count, "arguments")? };
         let given = arguments.iter().map(Given::of).collect::<Result<Vec<_>, _>>()?;
         let native: Vec<_> = given.iter().map(Given::native).collect();
-        // SAFETY: who launches a kernel vouches for it and its arguments.
+        // SAFETY: who launches a kernel guarantees it and its arguments.
         let took = unsafe { kernel.program.launch(kernel.device.queue(), &native, &launch) };
         let took = took.map_err(|error| nv(&error))?;
         if let Some((seconds, took)) = seconds.zip(took) {

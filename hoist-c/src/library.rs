@@ -49,7 +49,7 @@ impl Library {
         if let Some(sources) = &mut sources {
             loader = loader.symbols(&mut **sources);
         }
-        // SAFETY: who opens the library vouches for its code.
+        // SAFETY: who opens the library guarantees its code.
         let inner = unsafe { loader.open(bytes) }.map_err(|error| host(&error, &[]))?;
         let name = c_string(inner.name().as_bytes());
         Ok(Self { inner, name, names: Mutex::default() })

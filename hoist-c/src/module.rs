@@ -52,7 +52,7 @@ pub extern "C" fn hoist_module_initialize(
 ) -> Status {
     fallible(error, || {
         let module = handle(changed(module), "module")?;
-        // SAFETY: who has them run vouches for the objects' constructors.
+        // SAFETY: who has them run guarantees the objects' constructors.
         unsafe { module.inner.initialize() };
         Ok(())
     })

@@ -36,7 +36,7 @@ pub extern "C" fn hoist_module_replace(
         let name = name.get("name")?;
         let old = handle(module, "module")?.shared();
         let new = handle(replacing, "replacing")?.shared();
-        // SAFETY: who replaces vouches that both have one type, and frees the replacement when nobody runs the new one.
+        // SAFETY: who replaces guarantees that both have one type, and frees the replacement when nobody runs the new one.
         let inner = unsafe { old.replace(name, new) }.map_err(|error| host(&error, &[]))?;
         give(replacement, Replacement { inner });
         Ok(())
@@ -61,7 +61,7 @@ pub extern "C" fn hoist_module_redirect(
         let old = handle(module, "module")?.shared();
         let function = function.ok_or_else(|| Error::null("function"))?;
         let address = (function as *const ()).expose_provenance() as u64;
-        // SAFETY: who replaces vouches for type and life of the function.
+        // SAFETY: who replaces guarantees type and life of the function.
         let inner = unsafe { old.redirect(name, address, Arc::new(())) };
         give(replacement, Replacement { inner: inner.map_err(|error| host(&error, &[]))? });
         Ok(())

@@ -64,7 +64,7 @@ pub extern "C" fn hoist_symbols_add_system_library(
 ) -> Status {
     add(symbols, error, || {
         let mut process = Process::new();
-        // SAFETY: who names the library vouches for its constructors.
+        // SAFETY: who names the library guarantees its constructors.
         unsafe { process.open(name.path("name")?) }.map_err(|error| host(&error, &[]))?;
         Ok(Source::Process(process))
     })

@@ -121,7 +121,7 @@ impl Calling {
         label: impl FnOnce() -> String,
     ) -> Result<DynamicFunction<'m>> {
         let types: Vec<Type> = arguments.values().iter().map(Scalar::r#type).collect();
-        // SAFETY: the caller vouches for the code.
+        // SAFETY: the caller guarantees the code.
         unsafe { module.initialize() };
         module.dynamic(function, &types, self.ret().r#type()).with_context(label)
     }
@@ -160,7 +160,7 @@ impl Calling {
             }
             let values = arguments.values();
             let start = Instant::now();
-            // SAFETY: the caller vouches for the call; the arguments outlive it.
+            // SAFETY: the caller guarantees the call; the arguments outlive it.
             let outcome = unsafe { function.call(&values) };
             times.push(start.elapsed());
             // SAFETY: flushes what the function printed through the C library, before what we print.

@@ -58,6 +58,6 @@ pub(crate) unsafe fn run(
     unsafe { module.interpose() };
     // SAFETY: the function may run at any time; it is registered before the program registers anything.
     unsafe { libc::atexit(finish) };
-    // SAFETY: the caller vouches for the program; what it is given is never freed.
+    // SAFETY: the caller guarantees the program; what it is given is never freed.
     unsafe { run_main(module, &start) }.with_context(|| name.display().to_string())
 }

@@ -64,7 +64,7 @@ pub(crate) unsafe extern "C" fn tuple_call(
 }
 
 /// # Safety
-/// The interpreter is held; the arguments are objects that stay. Whoever made the function vouches for its type.
+/// The interpreter is held; the arguments are objects that stay. Whoever made the function guarantees its type.
 #[inline]
 unsafe fn call(
     function: &FunctionObject,
@@ -85,7 +85,7 @@ unsafe fn call(
     let Some(slots) = (unsafe { gather::<REGISTERS>(inner, arguments, &mut borrowed) }) else {
         return core::ptr::null_mut();
     };
-    // SAFETY: whoever made the function vouches for it.
+    // SAFETY: whoever made the function guarantees it.
     unsafe { run(inner, || signature.call(inner.address, &slots)) }
 }
 
@@ -100,7 +100,7 @@ unsafe fn call_with_stack(inner: &Inner, arguments: &[*mut PyObject], cif: &Cif)
     let Some(mut slots) = (unsafe { gather::<MOST>(inner, arguments, &mut borrowed) }) else {
         return core::ptr::null_mut();
     };
-    // SAFETY: whoever made the function vouches for it.
+    // SAFETY: whoever made the function guarantees it.
     unsafe { run(inner, || signature::call_with_stack(cif, inner.address, &mut slots)) }
 }
 
@@ -134,7 +134,7 @@ unsafe fn gather<const SLOTS: usize>(
 /// Runs machine code, and makes an object of the bits that it gives; null with an exception set, which may be a callback's.
 ///
 /// # Safety
-/// The interpreter is held; `code` calls the function, for which whoever made it vouches, with what it takes.
+/// The interpreter is held; `code` calls the function, for which whoever made it guarantees, with what it takes.
 #[inline]
 unsafe fn run(inner: &Inner, code: impl FnOnce() -> u64) -> *mut PyObject {
     inner.liveness.enter();
@@ -159,7 +159,7 @@ unsafe fn run(inner: &Inner, code: impl FnOnce() -> u64) -> *mut PyObject {
     if !unsafe { ffi::PyErr_Occurred() }.is_null() {
         return core::ptr::null_mut();
     }
-    // SAFETY: as above; who said that the result is a text vouches for it. What was lent is given back after it was made of it.
+    // SAFETY: as above; who said that the result is a text guarantees it. What was lent is given back after it was made of it.
     unsafe { convert::object(inner.signature.result, bits) }
 }
 

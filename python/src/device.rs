@@ -324,7 +324,7 @@ impl Kernel {
                     Owned::Bytes(bytes) => Argument::Bytes(bytes),
                 })
                 .collect();
-            // SAFETY: who launches a kernel vouches for it and its arguments.
+            // SAFETY: who launches a kernel guarantees it and its arguments.
             unsafe { self.program.launch(self.device.queue(), &arguments, &launch) }
         });
         Ok(launched.map_err(raise(py))?.map(|time| time.as_secs_f64()))

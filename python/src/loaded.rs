@@ -65,7 +65,7 @@ impl Loaded {
     /// Runs constructors, if there are any and they were not run.
     fn initialize(&self, py: Python<'_>) -> PyResult<()> {
         let module = self.module(py)?;
-        // SAFETY: who loads code to run it vouches for its constructors.
+        // SAFETY: who loads code to run it guarantees its constructors.
         py.detach(|| unsafe { module.initialize() });
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Loaded {
     fn replace(&self, py: Python<'_>, name: &str, new: &Bound<'_, Self>) -> PyResult<Replacement> {
         let (old, new) = (self.module(py)?, new.get().module(py)?);
         let objects = Objects { labels: &self.labels, bytes: &[] };
-        // SAFETY: who replaces a function vouches for one of the same type.
+        // SAFETY: who replaces a function guarantees one of the same type.
         let replaced = unsafe { old.replace(name, &new) };
         let replaced = replaced.map_err(|error| objects.loading(error).error(py))?;
         Ok(Replacement(Mutex::new(Some(replaced))))

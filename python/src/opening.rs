@@ -39,7 +39,7 @@ pub(crate) fn open_library(
         if let Some(origin) = origin {
             loader = loader.origin(origin);
         }
-        // SAFETY: who loads a library vouches for its constructors.
+        // SAFETY: who loads a library guarantees its constructors.
         unsafe { loader.symbols((&mut names).or(sources)).open(data) }
     });
     if let Some(raised) = names.raised.take() {

@@ -90,7 +90,7 @@ impl Signature {
     pub(crate) unsafe fn call(&self, address: usize, slots: &[u64; REGISTERS]) -> u64 {
         let code = core::ptr::with_exposed_provenance_mut::<c_void>(address);
         match &self.way {
-            // SAFETY: registers that the function does not know of are its to overwrite; the caller vouches for the rest.
+            // SAFETY: registers that the function does not know of are its to overwrite; the caller guarantees the rest.
             Way::Integers => unsafe { registers::of_integers(code, slots) },
             // SAFETY: as above.
             _ if self.result.is_float() => unsafe { registers::to_float(code, slots) }.to_bits(),

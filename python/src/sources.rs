@@ -188,10 +188,10 @@ impl Opened {
             return Ok(Self { process: None, is_left_out: !with_process });
         }
         let mut process = Process::new();
-        // SAFETY: who asks for it vouches that nobody else uses the variables meanwhile.
+        // SAFETY: who asks for it guarantees that nobody else uses the variables meanwhile.
         unsafe { process.copy_relocations(copies) };
         for library in libraries {
-            // SAFETY: who asks for a library by name vouches for its constructors.
+            // SAFETY: who asks for a library by name guarantees its constructors.
             unsafe { process.open(library)? };
         }
         Ok(Self { process: Some(process), is_left_out: false })

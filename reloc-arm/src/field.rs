@@ -81,15 +81,15 @@ pub(crate) const T32_ADR: Field = t32(&[bits(0, 8), bits(12, 3).shr(8), bits(26,
 /// Of the branches of Armv8.1-M that are hints: immA, immB and immC.
 pub(crate) const BF16: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 5).shr(12)])
     .encoded(hint)
-    .told(17)
+    .with_argument(17)
     .decoded(held_hint::<17>);
 pub(crate) const BF12: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 1).shr(12)])
     .encoded(hint)
-    .told(13)
+    .with_argument(13)
     .decoded(held_hint::<13>);
 pub(crate) const BF18: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bits(16, 7).shr(12)])
     .encoded(hint)
-    .told(19)
+    .with_argument(19)
     .decoded(held_hint::<19>);
 
 /// `value` as a signed number of so many bits.

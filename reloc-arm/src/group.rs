@@ -6,23 +6,26 @@ use elf_core::{Field, Unencodable};
 
 /// Instruction `group` of those that add or subtract a value. The last one must leave nothing.
 pub(crate) const fn alu(group: u32, is_last: bool) -> Field {
-    let field = Field::data(4, &[]).decoded(held_addition).told(group);
+    let field = Field::data(4, &[]).decoded(held_addition).with_argument(group);
     field.encoded(if is_last { last_addition } else { addition })
 }
 
 /// The load of a word or byte behind so many additions.
 pub(crate) const fn ldr(groups: u32) -> Field {
-    Field::data(4, &[]).encoded(load).decoded(held_load).told(groups)
+    Field::data(4, &[]).encoded(load).decoded(held_load).with_argument(groups)
 }
 
 /// The same of a halfword, doubleword or with a sign.
 pub(crate) const fn ldrs(groups: u32) -> Field {
-    Field::data(4, &[]).encoded(short_load).decoded(held_short_load).told(groups)
+    Field::data(4, &[]).encoded(short_load).decoded(held_short_load).with_argument(groups)
 }
 
 /// The same of a coprocessor.
 pub(crate) const fn ldc(groups: u32) -> Field {
-    Field::data(4, &[]).encoded(coprocessor_load).decoded(held_coprocessor_load).told(groups)
+    Field::data(4, &[])
+        .encoded(coprocessor_load)
+        .decoded(held_coprocessor_load)
+        .with_argument(groups)
 }
 
 /// The load of a literal of Thumb-2 code, of which U and the offset are where A32 code has them.

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::matrix::TestMatrix;
-use crate::task::{self, Run, Task, Told};
+use crate::task::{self, Reported, Run, Task};
 use crate::tasks::TASKS;
 use crate::workspace::Workspace;
 use log::Log;
@@ -63,7 +63,7 @@ impl Run for Ci {
             text.lines().last().unwrap_or_default().clone_into(&mut last_line);
         }
         println!("\n{table}\n{failures}{last_line}");
-        if failures.is_empty() { Ok(()) } else { Err(Told.into()) }
+        if failures.is_empty() { Ok(()) } else { Err(Reported.into()) }
     }
 }
 

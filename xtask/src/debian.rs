@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use crate::manifest;
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool;
 use crate::verdicts::trial::{Ran, Verdict};
 use crate::workspace::Workspace;
@@ -147,7 +147,7 @@ impl Run for Packages {
             write(workspace, &table)?;
         }
         let bad = |row: &Row<'_>| matches!(row.hoist, Verdict::Wrong | Verdict::Crash(_));
-        if rows.iter().any(bad) { Err(Told.into()) } else { Ok(()) }
+        if rows.iter().any(bad) { Err(Reported.into()) } else { Ok(()) }
     }
 }
 

@@ -16,7 +16,7 @@ use elf_core::names::{SHT_NOBITS, STB_WEAK};
 use elf_core::{Definition, File, SectionFlags, SectionHeader, SymbolTable};
 use serde::Deserialize;
 
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool;
 use crate::workspace::Workspace;
 
@@ -125,7 +125,7 @@ impl Run for KernelModules {
             sum.bytes,
             sum.relocations
         );
-        if sum.faults.is_empty() { Ok(()) } else { Err(Told.into()) }
+        if sum.faults.is_empty() { Ok(()) } else { Err(Reported.into()) }
     }
 }
 

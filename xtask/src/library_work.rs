@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 use anyhow::{Context as _, Result, bail};
 
 use crate::debian::{self, Case, first_error};
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool;
 use crate::workspace::Workspace;
 
@@ -89,7 +89,7 @@ impl Run for LibraryWork {
         if same == 0 {
             bail!("no program can be made here (--install)");
         }
-        if bad.is_empty() { Ok(()) } else { Err(Told.into()) }
+        if bad.is_empty() { Ok(()) } else { Err(Reported.into()) }
     }
 }
 

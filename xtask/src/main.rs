@@ -54,7 +54,7 @@ mod workspace;
 
 use std::process::ExitCode;
 
-use task::{Task, Told, task};
+use task::{Reported, Task, task};
 use tasks::TASKS;
 use workspace::Workspace;
 
@@ -82,7 +82,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            if !error.is::<Told>() {
+            if !error.is::<Reported>() {
                 eprintln!("error: {error:#}");
             }
             ExitCode::FAILURE

@@ -15,7 +15,7 @@ use crate::bare_metal;
 use crate::boot_loader;
 use crate::packages::{self, Package};
 use crate::targets::{self, HOST, Kind, MUSL, TARGETS, Target};
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tasks::TASKS;
 use crate::test::{self, Skips, Total};
 use crate::tool::{Missing, output};
@@ -157,7 +157,7 @@ impl Run for TestMatrix {
         let skipped =
             matrix.cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Skipped(_))).count();
         println!("{} cells, {bad} bad, {skipped} skipped", matrix.cells.len());
-        if bad > 0 { Err(Told.into()) } else { Ok(()) }
+        if bad > 0 { Err(Reported.into()) } else { Ok(()) }
     }
 }
 

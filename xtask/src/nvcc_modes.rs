@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result};
 
 use crate::slim_wheels::images::Images;
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool::{self, Tool, need, output};
 use crate::workspace::Workspace;
 
@@ -114,7 +114,7 @@ impl Run for NvccModes {
             }
         }
         larger.iter().for_each(|what| eprintln!("{what}: larger than nvcc's"));
-        if larger.is_empty() { Ok(()) } else { Err(Told.into()) }
+        if larger.is_empty() { Ok(()) } else { Err(Reported.into()) }
     }
 }
 

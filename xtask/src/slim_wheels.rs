@@ -8,7 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool::{Tool, need, output};
 use crate::workspace::Workspace;
 
@@ -112,7 +112,7 @@ impl Run for SlimWheels {
         for fault in &faults {
             eprintln!("{fault}");
         }
-        if faults.is_empty() { Ok(()) } else { Err(Told.into()) }
+        if faults.is_empty() { Ok(()) } else { Err(Reported.into()) }
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) trait Run: Args {
     /// Does the work.
     ///
     /// # Errors
-    /// Whatever keeps the task from success, as a person wants to read it; [`Told`] where all has been said already.
+    /// Whatever keeps the task from success, as a person wants to read it; [`Reported`] where all has been said already.
     fn run(self, workspace: &Workspace) -> Result<()>;
 }
 
@@ -58,12 +58,12 @@ pub(crate) fn find<'a>(tasks: impl IntoIterator<Item = &'a Task>, name: &str) ->
 
 /// A failure that the task has reported itself: nothing is to be printed after it.
 #[derive(Debug)]
-pub(crate) struct Told;
+pub(crate) struct Reported;
 
-impl std::fmt::Display for Told {
+impl std::fmt::Display for Reported {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("the task has said what failed")
     }
 }
 
-impl std::error::Error for Told {}
+impl std::error::Error for Reported {}

@@ -14,7 +14,7 @@ use serde::Deserialize;
 pub(crate) use skips::Skips;
 pub(crate) use total::Total;
 
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool::cargo;
 use crate::workspace::Workspace;
 
@@ -80,7 +80,7 @@ impl Run for Test {
         println!("{total}");
         let is_good = status.success() && total.failed == 0;
         let is_allowed = unexpected.is_empty() || !self.strict;
-        if is_good && is_allowed { Ok(()) } else { Err(Told.into()) }
+        if is_good && is_allowed { Ok(()) } else { Err(Reported.into()) }
     }
 }
 
@@ -98,7 +98,7 @@ fn programs(mut command: Command) -> Result<BTreeMap<String, String>> {
     let output = command.stderr(Stdio::inherit()).output().context("cannot run cargo")?;
     if !output.status.success() {
         eprintln!("error: cargo test --no-run: {}", output.status);
-        return Err(Told.into());
+        return Err(Reported.into());
     }
     let text = String::from_utf8_lossy(&output.stdout);
     let messages = text.lines().filter_map(|line| serde_json::from_str::<Message>(line).ok());

@@ -2,7 +2,7 @@
 //! relies on, and which tests show that. What a library asks for with `unsafe` has an example that must not compile without.
 //!
 //! A test is named `PROGRAM::TEST`, of a program in the crate's `tests/` (in Rust or Python), or `FILE::TEST`, of a file of the crate or, by its path from
-//! the root, of another: `arena::threads_run_meanwhile`, `src/vouched::constructors`. What must not compile is a test, too: its name is
+//! the root, of another: `arena::threads_run_meanwhile`, `src/compile_fail::constructors`. What must not compile is a test, too: its name is
 //! that of the item that it documents.
 
 use std::collections::{BTreeMap, BTreeSet};

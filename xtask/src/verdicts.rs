@@ -16,7 +16,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use crate::manifest;
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool::{self, Missing, Tool};
 use crate::workspace::Workspace;
 use board::Ready;
@@ -111,7 +111,7 @@ impl Run for Verdicts {
             table::write(workspace, &tables)?;
         }
         let bad = |cell: &&Cell| matches!(cell.hoist, Verdict::Wrong | Verdict::Crash(_));
-        if cells.iter().any(|cell| bad(&cell)) { Err(Told.into()) } else { Ok(()) }
+        if cells.iter().any(|cell| bad(&cell)) { Err(Reported.into()) } else { Ok(()) }
     }
 }
 

@@ -14,7 +14,7 @@ use elf_core::File;
 use elf_core::archive::Archive;
 use elf_core::names::{EM_386, EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64};
 
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool;
 use crate::workspace::Workspace;
 
@@ -162,7 +162,7 @@ impl Run for WholeArchives {
             counts.iter().for_each(|(word, count)| _ = write!(text, "; {count} {word}"));
             println!("{what}{text}");
         }
-        if bad { Err(Told.into()) } else { Ok(()) }
+        if bad { Err(Reported.into()) } else { Ok(()) }
     }
 }
 

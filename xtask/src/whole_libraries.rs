@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::slim_wheels::images::{Images, Keep};
 use crate::slim_wheels::places::{Places, list};
-use crate::task::{Run, Told};
+use crate::task::{Reported, Run};
 use crate::tool::{Tool, need, output, unzip};
 use crate::workspace::Workspace;
 use look::{Look, complaints, symbols_of, taken};
@@ -144,7 +144,7 @@ impl Run for WholeLibraries {
             "{libraries} libraries, {files} changes, {refused} refused: {} times one tool or two after; {} break it as it was linked, too; {} differences, {faults} faults",
             total.tried, total.broken, total.differences
         );
-        if total.differences == 0 && faults == 0 { Ok(()) } else { Err(Told.into()) }
+        if total.differences == 0 && faults == 0 { Ok(()) } else { Err(Reported.into()) }
     }
 }
 

@@ -31,6 +31,7 @@ pub struct SectionMut<'m> {
 /// # Errors
 /// Every [`ApplyErrorKind`]: the type is unknown or not for linkers, the place is outside the section, the symbol has no such
 /// value, the value does not fit; [`ApplyErrorKind::Unpaired`] if it belongs with another, which [`apply_all`] finds.
+// a part of the caller's loop where there is room for code, else shared by all callers
 #[cfg_attr(target_pointer_width = "64", inline(always))]
 pub fn apply<A: Arch>(
     record: &Record,
@@ -119,6 +120,7 @@ impl<S: Facts + Resolve, A: Arch> Pass for InPlace<'_, '_, S, A> {
 ///
 /// # Errors
 /// As [`apply`]; nothing is written where they do not fit the section.
+// a part of every loop over records where there is room for code
 #[cfg_attr(target_pointer_width = "64", inline(always))]
 pub fn apply_rewrite<A: Arch>(
     rewrite: &Rewrite,
@@ -272,6 +274,7 @@ fn plain_value(
 }
 
 /// Applies any record by what its row says.
+// out of the loop that it is seldom reached from where there is room for code; else it has one caller
 #[cfg_attr(target_pointer_width = "64", inline(never))]
 #[cfg_attr(not(target_pointer_width = "64"), inline(always))]
 fn apply_any<A: Arch>(
@@ -281,6 +284,7 @@ fn apply_any<A: Arch>(
     section: &mut SectionMut<'_>,
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
+    // a shorter way for most of them, where there is room for code
     if cfg!(target_pointer_width = "64")
         && let Some(addend) = record.addend
         && matches!(kind.shape, Shape::Whole4 | Shape::Whole8)

@@ -54,6 +54,7 @@ macro_rules! word {
             #[inline]
             fn load(place: &[u8], order: Sequence) -> Self {
                 // most are instructions
+                // elsewhere than in instructions small machines have the loop below alone, which is less code
                 if cfg!(target_pointer_width = "64") || order == Sequence::LittleHalves {
                     if let Some(&bytes) = place.as_array::<4>() {
                         return order.exchange(u32::from_le_bytes(bytes)).into();
@@ -69,6 +70,7 @@ macro_rules! word {
 
             #[inline]
             fn store(mut self, place: &mut [u8], order: Sequence) {
+                // as in `load`
                 if cfg!(target_pointer_width = "64") || order == Sequence::LittleHalves {
                     if let Some(bytes) = place.as_mut_array::<4>() {
                         *bytes = order.exchange(self as u32).to_le_bytes();

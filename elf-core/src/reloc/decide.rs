@@ -118,6 +118,7 @@ pub fn choose(
 ///
 /// # Errors
 /// [`ApplyErrorKind::Unpaired`] if it belongs with another that is not there, and what a [`Pair`](crate::Pair) gives.
+// a part of every loop over records where there is room for code
 #[cfg_attr(target_pointer_width = "64", inline(always))]
 #[cfg_attr(not(target_pointer_width = "64"), inline)]
 pub fn decide(
@@ -351,10 +352,12 @@ impl Walk {
         }
         let mut kind = self.kind;
         let has_special = const { Uses::of(A::KINDS).special };
+        // a machine of 32 bits keeps no way: the row says what its records are
         if cfg!(not(target_pointer_width = "64")) && (!has_special || kind.special.is_none()) {
             return pass.decided(kind, record, Decision::Apply);
         }
         let way = if has_special { self.way } else { Way::Applied };
+        // a shorter way for most of them, where there is room for code
         if cfg!(target_pointer_width = "64") && !matches!(way, Way::Decided) {
             if let Way::Relaxed(relax) = way
                 && let Some(reach) = pass.reach(record)
@@ -380,6 +383,7 @@ impl Walk {
             Ok(decision) => decision,
             Err(error) => return Err(undecided(record, Some(kind.name), error, pass)),
         };
+        // as above
         if cfg!(target_pointer_width = "64") && matches!(decision, Decision::Apply) {
             return pass.applied(kind, record);
         }

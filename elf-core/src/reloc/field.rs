@@ -16,7 +16,7 @@ pub struct Field {
     /// For the few that also change the opcode, or whose encoding is no run of bits: the word with its parts filled, and the
     /// value, make the word.
     pub encode: Option<Encode>,
-    /// What [`encode`](Self::encode) is told besides: one encoder for fields that differ in a number.
+    /// The third parameter of [`encode`](Self::encode): one encoder for fields that differ in a number.
     pub argument: u32,
     /// What [`encode`](Self::encode) undoes: the addend that the word of a `REL` relocation holds.
     pub decode: Option<Decode>,
@@ -97,9 +97,9 @@ impl Field {
         Self { encode: Some(encode), ..self }
     }
 
-    /// The same whose encoder is told this.
+    /// The same with this [argument](Self::argument) of its encoder.
     #[must_use]
-    pub const fn told(self, argument: u32) -> Self {
+    pub const fn with_argument(self, argument: u32) -> Self {
         Self { argument, ..self }
     }
 

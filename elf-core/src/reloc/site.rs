@@ -118,6 +118,7 @@ impl<'b> Site<'b> {
     /// from the start, as long as all searches of a section together read no more than 64 times its records.
     #[must_use]
     pub fn find(&self, offset: u64, types: &[u32]) -> Option<Record> {
+        // most of them, in fewer steps; the search below finds them as well, where code is scarcer than time
         if cfg!(target_pointer_width = "64")
             && let Some(found) = self.find_shortly_before(offset, types)
         {
@@ -210,6 +211,7 @@ impl Candidate<'_> {
 }
 
 /// Record `index` of a table; `None` of packed forms, which would have to be read up to there.
+// a part of every search where there is room for code
 #[cfg_attr(target_pointer_width = "64", inline)]
 fn in_table(records: &Relocations<'_>, index: usize) -> Option<Record> {
     match records {

@@ -133,7 +133,7 @@ macro_rules! with_class {
 }
 pub(crate) use with_class;
 
-/// Runs `$body`: on machines with room for code once for each class, in which `$encoding` is a constant.
+/// Runs `$body`: on machines with room for code once for each class, in which `$encoding` is a constant; else one body asks for it.
 macro_rules! for_class {
     ($encoding:ident => $body:expr) => {{
         #[cfg(target_pointer_width = "64")]

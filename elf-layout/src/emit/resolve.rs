@@ -48,6 +48,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
     /// S, the symbol's own address.
     #[inline]
     pub(crate) fn address(&self, slot: &SymbolSlot) -> Option<u64> {
+        // most of them, where there is room for code
         if cfg!(target_pointer_width = "64") && slot.state == SymbolState::Defined {
             return Some(self.own_address(slot));
         }
@@ -55,6 +56,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
     }
 
     /// The same of symbols that are seldom.
+    // out of the loop where there is room for code
     #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn other_address(&self, slot: &SymbolSlot) -> Option<u64> {
         match slot.state {
@@ -244,6 +246,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
 const REACH_MARGIN: u64 = 4096;
 
 impl<A: Arch> Resolve for Symbols<'_, '_, '_, A> {
+    // one function for all of the loop's kinds, where small machines have one loop as well
     #[cfg_attr(target_pointer_width = "64", inline(never))]
     fn resolve(&self, query: &Query) -> Option<u64> {
         let slot = self.slots.get(query.symbol as usize)?;

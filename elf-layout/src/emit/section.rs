@@ -113,9 +113,11 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
 
     #[inline(always)]
     fn applied(&mut self, kind: &'static Kind, record: &Record) -> Result<(), Error> {
+        // a marker is seen here where there is room for code, else with all that a decision can be
         if cfg!(target_pointer_width = "64") && kind.is_marker() {
             return Ok(());
         }
+        // small machines have one way for all
         if cfg!(not(target_pointer_width = "64")) {
             return self.decided(kind, record, Decision::Apply);
         }
@@ -134,6 +136,7 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
         record: &Record,
         rewrite: &Rewrite,
     ) -> Result<(), Error> {
+        // small machines have one way for all
         if cfg!(not(target_pointer_width = "64")) {
             return self.decided(kind, record, Decision::Rewrite(*rewrite));
         }
@@ -298,6 +301,7 @@ struct EditedPlace<'e> {
 }
 
 impl<'e> EditedPlace<'e> {
+    // a part of the loop where there is room for code, else one function for all
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn of(edits: &Edits<'e>, kind: &'static Kind, record: &'e Record) -> Self {
@@ -312,6 +316,7 @@ impl<'e> EditedPlace<'e> {
     }
 
     /// The record where its place is now.
+    // as above
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn moved(&self) -> Record {
@@ -319,6 +324,7 @@ impl<'e> EditedPlace<'e> {
     }
 
     /// Whether the bytes that the kind is for are still there, and no others stand for them.
+    // as above
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn check_kept(&self, kind: &'static Kind) -> Result<(), ApplyError> {

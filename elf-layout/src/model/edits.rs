@@ -100,6 +100,7 @@ impl<'e> Edits<'e> {
     }
 
     /// Where `offset` is among the edits.
+    // a part of every search where there is room for code, else one function for all
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn spot(&self, offset: u64) -> Spot<'e> {
@@ -107,6 +108,7 @@ impl<'e> Edits<'e> {
     }
 
     /// Where byte `offset` of the file's section is now, or where those are that followed it, if it is gone.
+    // as above
     #[cfg_attr(target_pointer_width = "64", inline)]
     pub(crate) fn moved(&self, offset: u64) -> u64 {
         self.spot(offset).moved()
@@ -159,6 +161,7 @@ impl<'e> Spot<'e> {
     }
 
     /// Where the byte is now, or where those are that followed it, if it is gone.
+    // as above
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn moved(&self) -> u64 {
@@ -176,6 +179,7 @@ impl<'e> Spot<'e> {
     }
 
     /// Whether all of `size` bytes stay, and stay together.
+    // as above
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     pub(crate) fn keeps(&self, size: u64) -> bool {

@@ -25,6 +25,7 @@ pub(crate) const fn is_relocations(header: &SectionHeader) -> bool {
 }
 
 /// The relocations of section `index`, which holds some, if they are for a loaded section.
+// a part of the loop over sections where there is room for code
 #[cfg_attr(target_pointer_width = "64", inline(always))]
 #[cfg_attr(not(target_pointer_width = "64"), inline)]
 pub(crate) fn target<'a>(

@@ -107,7 +107,7 @@ pub(crate) fn align_up(value: u64, alignment: u64) -> Option<u64> {
     Some(value.checked_add(low)? & !low)
 }
 
-/// The addresses at which the groups start.
+/// The addresses at which the groups start: added up once, since every symbol asks.
 #[cfg(target_pointer_width = "64")]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bases<'l>([u64; GROUPS.next_power_of_two()], PhantomData<&'l Spans>);

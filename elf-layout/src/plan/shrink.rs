@@ -247,6 +247,7 @@ impl<'a> Shrinking<'_, 'a> {
                 has_changed: false,
                 arch: PhantomData,
             };
+            // a loop for the few that shrink where there is room for code; else that of all other passes
             if cfg!(target_pointer_width = "64") {
                 decide_some::<A, _>(&records, &mut section, SectionPass::next_record)?;
             } else {

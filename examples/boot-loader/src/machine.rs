@@ -61,6 +61,6 @@ pub unsafe fn enter(entry: u64, value: usize) -> usize {
     #[cfg(not(target_arch = "x86_64"))]
     type Entry = extern "C" fn(usize) -> usize;
     let entry = core::ptr::with_exposed_provenance::<()>(entry as usize);
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     unsafe { core::mem::transmute::<*const (), Entry>(entry)(value) }
 }

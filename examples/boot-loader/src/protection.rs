@@ -61,7 +61,7 @@ pub unsafe fn protect(loaded: &Loaded) -> bool {
     own::begin();
     let set = loaded.pages.clone().all(|range| {
         let start = (loaded.base + range.offset) as usize;
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { own::set(start..start + range.size as usize, range.final_flags()) }
     });
     own::end();

@@ -34,13 +34,13 @@ struct Slot<M> {
     memory: Option<M>,
     list: usize,
     class: SizeClass,
-    all: Links,
+    all: Neighbors,
     /// Among the pieces of its sort.
-    own: Links,
+    own: Neighbors,
 }
 
 #[derive(Clone, Copy, Default)]
-struct Links {
+struct Neighbors {
     newer: Option<usize>,
     older: Option<usize>,
 }
@@ -162,8 +162,8 @@ impl<M> FreeLists<M> {
             memory: Some(memory),
             list,
             class,
-            all: Links { newer: None, older: self.newest },
-            own: Links { newer: None, older },
+            all: Neighbors { newer: None, older: self.newest },
+            own: Neighbors { newer: None, older },
         };
         let index = self.gaps.pop().unwrap_or(self.slots.len());
         match self.slots.get_mut(index) {

@@ -14,7 +14,7 @@ struct Lists {
     quick_exits: Vec<(Function, *mut c_void)>,
 }
 
-// SAFETY: whoever registers something vouches for its being called by any thread.
+// SAFETY: whoever registers something guarantees its being called by any thread.
 unsafe impl Send for Lists {}
 
 static LISTS: Mutex<Lists> = Mutex::new(Lists { forks: Vec::new(), quick_exits: Vec::new() });
@@ -33,7 +33,7 @@ std::thread_local! {
 /// Calls one of each, if it is there.
 fn call(functions: impl Iterator<Item = Option<TypedFunction>>) {
     for function in functions.flatten() {
-        // SAFETY: who registered it vouches for it.
+        // SAFETY: who registered it guarantees it.
         unsafe { function() };
     }
 }
@@ -97,7 +97,7 @@ pub(crate) unsafe fn at_quick_exit(function: Function, handle: *mut c_void) -> c
 extern "C" fn quick_exit() {
     let next = || lists().quick_exits.pop();
     while let Some((function, _)) = next() {
-        // SAFETY: who registered it vouches for it.
+        // SAFETY: who registered it guarantees it.
         unsafe { function(core::ptr::null_mut()) };
     }
 }

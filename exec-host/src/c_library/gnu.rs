@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 /// # Safety
 /// The handle is open, or one of those that stand for several libraries.
 pub(crate) unsafe fn dlvsym(handle: *mut c_void, name: &CStr, version: &CStr) -> *mut c_void {
-    // SAFETY: both texts end in NUL; the caller vouches for the handle.
+    // SAFETY: both texts end in NUL; the caller guarantees the handle.
     unsafe { libc::dlvsym(handle, name.as_ptr(), version.as_ptr()) }
 }
 
@@ -46,7 +46,7 @@ fn ask(address: *const c_void, request: c_int) -> Option<(libc::Dl_info, *const 
 /// The handle is open.
 pub(crate) unsafe fn dlinfo_link_map(handle: *mut c_void) -> *const c_void {
     let mut map: *const c_void = ptr::null();
-    // SAFETY: the caller vouches for the handle; the request gives a pointer.
+    // SAFETY: the caller guarantees the handle; the request gives a pointer.
     let done = unsafe { libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast()) };
     if done == 0 { map } else { ptr::null() }
 }
@@ -76,7 +76,7 @@ pub(crate) unsafe fn at_thread_exit(
     });
     let Some(function) = function else { return -1 };
     let ours = (&raw const __dso_handle).cast_mut().cast();
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { function(destructor, object, handle.unwrap_or(ours)) }
 }
 
@@ -95,7 +95,7 @@ pub(crate) unsafe fn at_exit(
     unsafe extern "C" {
         fn __cxa_atexit(function: Function, argument: *mut c_void, handle: *mut c_void) -> c_int;
     }
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { __cxa_atexit(function, argument, handle) }
 }
 
@@ -107,7 +107,7 @@ pub(crate) unsafe fn at_quick_exit(function: Function, handle: *mut c_void) -> c
     unsafe extern "C" {
         fn __cxa_at_quick_exit(function: Function, handle: *mut c_void) -> c_int;
     }
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { __cxa_at_quick_exit(function, handle) }
 }
 
@@ -128,7 +128,7 @@ pub(crate) unsafe fn at_fork(
             handle: *mut c_void,
         ) -> c_int;
     }
-    // SAFETY: the caller vouches for them.
+    // SAFETY: the caller guarantees them.
     unsafe { __register_atfork(before, parent, child, handle) }
 }
 
@@ -140,6 +140,6 @@ pub(crate) unsafe fn finalize(handle: *mut c_void) {
     unsafe extern "C" {
         fn __cxa_finalize(handle: *mut c_void);
     }
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { __cxa_finalize(handle) }
 }

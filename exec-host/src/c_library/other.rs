@@ -16,7 +16,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 /// # Safety
 /// The handle is open, or one of those that stand for several libraries.
 pub(crate) unsafe fn dlvsym(handle: *mut c_void, name: &CStr, _version: &CStr) -> *mut c_void {
-    // SAFETY: the text ends in NUL; the caller vouches for the handle.
+    // SAFETY: the text ends in NUL; the caller guarantees the handle.
     unsafe { libc::dlsym(handle, name.as_ptr()) }
 }
 
@@ -41,7 +41,7 @@ pub(crate) unsafe fn dlinfo_link_map(handle: *mut c_void) -> *const c_void {
         fn dlinfo(handle: *mut c_void, request: c_int, result: *mut c_void) -> c_int;
     }
     let mut map: *const c_void = ptr::null();
-    // SAFETY: the caller vouches for the handle; the request gives a pointer.
+    // SAFETY: the caller guarantees the handle; the request gives a pointer.
     let done = unsafe { dlinfo(handle, RTLD_DI_LINKMAP, (&raw mut map).cast()) };
     if done == 0 { map } else { ptr::null() }
 }
@@ -62,7 +62,7 @@ impl Drop for End {
     fn drop(&mut self) {
         IS_ENDING.set(true);
         while let Some((destructor, object)) = LIST.with(|list| list.borrow_mut().pop()) {
-            // SAFETY: who asked for it vouches for it.
+            // SAFETY: who asked for it guarantees it.
             unsafe { destructor(object) };
         }
         IS_ENDING.set(false);
@@ -94,7 +94,7 @@ struct AtEnd {
     handle: *mut c_void,
 }
 
-// SAFETY: whoever registers something vouches for its being called by whichever thread ends the library or the process.
+// SAFETY: whoever registers something guarantees its being called by whichever thread ends the library or the process.
 unsafe impl Send for AtEnd {}
 
 static AT_END: Mutex<Vec<AtEnd>> = Mutex::new(Vec::new());
@@ -110,7 +110,7 @@ unsafe fn call(is_meant: impl Fn(&AtEnd) -> bool) {
         Some(list.remove(last))
     };
     while let Some(AtEnd { function, argument, .. }) = next() {
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees it.
         unsafe { function(argument) };
     }
 }
@@ -123,7 +123,7 @@ unsafe extern "C" fn register(
     argument: *mut c_void,
     handle: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { at_exit(function, argument, handle) }
 }
 
@@ -155,7 +155,7 @@ pub(crate) unsafe fn at_exit(
 /// # Safety
 /// It ends now.
 pub(crate) unsafe fn finalize(handle: *mut c_void) {
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     unsafe { call(|registered| registered.handle == handle) };
     forks::forget(handle);
 }

@@ -84,7 +84,7 @@ impl Entry {
         let mut bare = Bare { interface, address: self.address, pointers };
         let data = (&raw mut bare).cast();
         if !self.is_guarded {
-            // SAFETY: `data` is what `bare_call` wants; the caller vouches for the function.
+            // SAFETY: `data` is what `bare_call` wants; the caller guarantees the function.
             unsafe { bare_call(data) };
             return Ok(());
         }

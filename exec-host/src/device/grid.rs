@@ -72,7 +72,7 @@ impl Pool {
         count: u32,
     ) -> Result<(), Error> {
         if count == 1 || self.threads.is_empty() {
-            // SAFETY: the caller vouches for the function.
+            // SAFETY: the caller guarantees the function.
             return (0..count).try_for_each(|index| unsafe { entry.run(slots, index) });
         }
         let grid = Arc::new(Grid {

@@ -38,7 +38,7 @@ impl HostImage {
     /// # Safety
     /// As [`Module::initialize`].
     pub unsafe fn initialize(&self) {
-        // SAFETY: the caller vouches for the constructors.
+        // SAFETY: the caller guarantees the constructors.
         unsafe { self.module.initialize() };
     }
 

@@ -59,7 +59,7 @@ impl Work {
     fn run(&self, call: &Call) -> Result<Duration, Error> {
         self.sticky.check()?;
         let start = Instant::now();
-        // SAFETY: whoever put the call into the queue vouches for it.
+        // SAFETY: whoever put the call into the queue guarantees it.
         let outcome = unsafe { self.pool.run(&call.entry, &call.slots, call.count) };
         let time = start.elapsed();
         outcome.inspect_err(|error| self.sticky.set(error.clone()))?;

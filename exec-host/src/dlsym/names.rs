@@ -149,7 +149,7 @@ unsafe fn find_in_load(
         return None;
     }
     let names = load_of(caller.addr() as u64)?;
-    // SAFETY: the caller vouches for it.
+    // SAFETY: the caller guarantees it.
     let name = unsafe { CStr::from_ptr(name) };
     let found = names.exports.get(Name(name.to_bytes()))?.for_layout();
     if let ExternalKind::ThreadLocal { module, .. } = found.kind {

@@ -47,7 +47,7 @@ impl Function {
 /// # Safety
 /// A stub has jumped by the slot, which is there as long as that code, with its function.
 pub(crate) unsafe extern "C" fn resolve(slot: *const Slot) -> u64 {
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     let slot = unsafe { &*slot };
     // SAFETY: as above.
     let function = unsafe { &*slot.function.load(Ordering::Acquire) };

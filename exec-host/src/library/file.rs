@@ -1,5 +1,5 @@
 //! A library's file, mapped: its image is made of pages of the file, as the dynamic loader's is, and its tables are read where they are.
-//! Who opens the file vouches that it stays as it is.
+//! Who opens the file guarantees that it stays as it is.
 
 use crate::error::Error;
 use crate::memory::{Mapping, MappingOptions};
@@ -18,7 +18,7 @@ pub(crate) struct FileBytes {
 
 impl AsRef<[u8]> for FileBytes {
     fn as_ref(&self) -> &[u8] {
-        // SAFETY: the memory is ours and readable, and nobody writes to it; of a file's pages the caller of `read` vouches for that.
+        // SAFETY: the memory is ours and readable, and nobody writes to it; of a file's pages the caller of `read` guarantees that.
         let bytes = unsafe { self.memory.bytes(0, self.size as u64) };
         bytes.and_then(|bytes| bytes.get(..self.size)).unwrap_or_default()
     }

@@ -77,7 +77,7 @@ pub(crate) unsafe fn collect(
     let mut index = 0;
     while index < nodes.len() {
         let chain = needers(&nodes, index);
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         let needed = unsafe { edges(&chain, &mut nodes, given, folder) };
         let needed = needed.map_err(|error| explain(&nodes, index, error.into()))?;
         if let Some(node) = nodes.get_mut(index) {
@@ -138,7 +138,7 @@ unsafe fn edges(
         edges.push(match edge {
             Some(edge) => edge,
             None => {
-                // SAFETY: as the caller vouches.
+                // SAFETY: as the caller guarantees.
                 let handle = unsafe { needed::of_loader(&needers, name) }?;
                 Edge::Member(Member::Process(Arc::new(handle)))
             }

@@ -244,7 +244,7 @@ impl Table {
     /// # Safety
     /// There is one, of a library that is loaded.
     unsafe fn copy(table: u64) -> Self {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         let [buckets, first, filter, shift] = unsafe { read::<[u32; 4]>(table) };
         let filter_at = table.wrapping_add(16);
         let buckets_at = filter_at.wrapping_add(u64::from(filter) * word::SIZE);
@@ -313,7 +313,7 @@ fn names_of(library: &Description<'_>) -> Names {
 /// # Safety
 /// There are these tables, of a library that is loaded.
 unsafe fn sorted(table: u64, symbols: u64, strings: u64) -> Box<[u32]> {
-    // SAFETY: as the caller vouches; the second word says how many symbols there are.
+    // SAFETY: as the caller guarantees; the second word says how many symbols there are.
     let [_, count] = unsafe { read::<[u32; 2]>(table) };
     let hash = |index: u32| {
         let size = size_of::<word::Symbol>() as u64;
@@ -332,7 +332,7 @@ unsafe fn sorted(table: u64, symbols: u64, strings: u64) -> Box<[u32]> {
 /// # Safety
 /// There is a value of this type, aligned.
 unsafe fn read<T>(address: u64) -> T {
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     unsafe { core::ptr::with_exposed_provenance::<T>(address as usize).read() }
 }
 
@@ -340,7 +340,7 @@ unsafe fn read<T>(address: u64) -> T {
 /// There are so many numbers, aligned, which nobody writes to as long as the result is used.
 unsafe fn slice<'a, T>(address: u64, count: u32) -> &'a [T] {
     let start = core::ptr::with_exposed_provenance::<T>(address as usize);
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     unsafe { core::slice::from_raw_parts(start, count as usize) }
 }
 

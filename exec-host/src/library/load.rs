@@ -31,9 +31,9 @@ pub(crate) unsafe fn load(
     folder: Option<&Path>,
 ) -> Result<Held, Error> {
     unwind::prepare();
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     let nodes = unsafe { group::collect(bytes, given, folder) }?;
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     let Prepared { loaded, calls, shared, bound } = unsafe { prepare(&nodes, in_file, given) }?;
     let last = order::last(&nodes, &bound);
     let edges: Vec<_> = nodes.iter().map(|node| node.needed.as_slice()).collect();
@@ -52,7 +52,7 @@ pub(crate) unsafe fn load(
     for index in order::first(&nodes).into_iter().rev() {
         let calls = calls.get_mut(index).and_then(Option::take);
         if let (Some(library), Some(calls)) = (held.get(index), calls) {
-            // SAFETY: the addresses are in the code; the caller vouches for it.
+            // SAFETY: the addresses are in the code; the caller guarantees it.
             unsafe { start::of_process().call(&calls.initialize) };
             let _ = library.finalize.set(calls.finalize);
         }
@@ -122,7 +122,7 @@ unsafe fn prepare(
     {
         let own = keepers.iter().filter(|(of, _)| *of == index);
         let keepers = own.map(|(_, keeper)| Arc::clone(keeper)).chain(late).collect();
-        // SAFETY: the caller vouches for the code.
+        // SAFETY: the caller guarantees the code.
         let finished = unsafe { part.finish(node, given, pairs, externals, keepers) };
         let (loaded, calls) = finished.map_err(|error| explain(nodes, index, error))?;
         prepared.loaded.push(loaded);

@@ -50,12 +50,12 @@ pub(crate) enum Link {
 
 /// What a library needs, in order, and in which order it goes.
 #[derive(Default)]
-pub(crate) struct Links {
+pub(crate) struct NeededLibraries {
     pub(crate) all: Vec<Link>,
     pub(crate) last: Vec<usize>,
 }
 
-impl Drop for Links {
+impl Drop for NeededLibraries {
     fn drop(&mut self) {
         for index in &self.last {
             if let Some(link) = self.all.get_mut(*index) {
@@ -87,7 +87,7 @@ pub(crate) struct Loaded {
     #[expect(dead_code, clippy::vec_box, reason = "the code has their addresses, which stay")]
     pub(crate) pairs: Vec<Box<[usize; 2]>>,
     /// What it needs, dropped behind it.
-    pub(crate) links: Links,
+    pub(crate) links: NeededLibraries,
     /// What else its code refers to.
     pub(crate) keepers: Vec<Keeper>,
 }
@@ -118,7 +118,7 @@ impl Loaded {
         let block = self.threads.as_ref().map(Threads::static_tls_block);
         match define(symbol, self.bias, block.as_ref()) {
             Definition::Indirect(resolver) if self.is_code(resolver) => {
-                // SAFETY: who opened the library vouches for its code; the address is in it, as was checked.
+                // SAFETY: who opened the library guarantees its code; the address is in it, as was checked.
                 Definition::Address(unsafe { resolver::call(resolver) })
             }
             Definition::Indirect(_) => Definition::Address(0),
@@ -197,7 +197,7 @@ impl Ends for Unit {
         }
         for index in &self.last {
             if let Some(functions) = self.get(*index).finalize.get() {
-                // SAFETY: who opened the library vouched for its destructors, and nobody uses its code any more, or the process ends.
+                // SAFETY: who opened the library guaranteed its destructors, and nobody uses its code any more, or the process ends.
                 unsafe { start::of_process().call(functions) };
             }
         }

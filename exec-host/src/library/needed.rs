@@ -124,11 +124,11 @@ pub(crate) unsafe fn of_loader(
     let path = in_folders(&folders, name);
     let mut first = Vec::new();
     if let Some(path) = path.as_ref().filter(|_| is_inherited) {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { open_needed(path, &folders, &mut vec![path.clone()], &mut first) };
     }
     let path = path.map_or(Ok(plain), |path| text(path.as_os_str().as_bytes()))?;
-    // SAFETY: as the caller vouches.
+    // SAFETY: as the caller guarantees.
     unsafe { Handle::library(&path) }.map_err(failed)
 }
 
@@ -198,7 +198,7 @@ unsafe fn open_needed(
             continue;
         };
         known.push(path.clone());
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { open_needed(&path, folders, known, opened) };
         let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { continue };
         // SAFETY: as above.

@@ -4,7 +4,7 @@ use super::error::LibraryError;
 use super::file::FilePages;
 use super::group::Node;
 use super::later::Later;
-use super::loaded::{Links, Loaded, image};
+use super::loaded::{Loaded, NeededLibraries, image};
 use super::needed::Given;
 use super::relocate::{failed, relocate, width};
 use super::resolve::Resolver;
@@ -197,7 +197,7 @@ impl<'n> Part<'n> {
             size: pages.iter().map(|range| range.size).sum(),
             threads,
             pairs,
-            links: Links::default(),
+            links: NeededLibraries::default(),
             keepers,
         };
         let none = Calls { initialize: Vec::new(), finalize: Vec::new(), stays: false };

@@ -233,7 +233,7 @@ impl Resolve for Resolver<'_, '_> {
                 Some(Definition::Address(address)) => Some(address),
                 None if is_jump_slot(query.kind) => self.at_first_call(query.symbol),
                 Some(Definition::Indirect(code)) if self.is_executable => {
-                    // SAFETY: who opens the library vouches for its code, which is executable now.
+                    // SAFETY: who opens the library guarantees its code, which is executable now.
                     Some(unsafe { resolver::call(code) })
                 }
                 _ => None,
@@ -267,7 +267,7 @@ impl Resolve for Resolver<'_, '_> {
             }
             Role::Indirect if self.is_executable => {
                 let code = self.own.bias.wrapping_add_signed(query.addend);
-                // SAFETY: who opens the library vouches for its code, which is executable now.
+                // SAFETY: who opens the library guarantees its code, which is executable now.
                 Some(unsafe { resolver::call(code) })
             }
             _ => None,

@@ -4,7 +4,7 @@ use super::Loader;
 use crate::error::Error;
 use crate::image::LinkedImage;
 use crate::memory::{ImageMemory, MemoryRequirements, MemorySource};
-use crate::symbols::{Links, Symbols};
+use crate::symbols::{LoadSymbols, Symbols};
 
 impl Loader {
     /// Relocates objects into memory of `source`, which may be another process's: written and protected there. What has to be done
@@ -19,7 +19,7 @@ impl Loader {
         source: &dyn MemorySource,
     ) -> Result<(LinkedImage, Box<dyn ImageMemory>), Error> {
         let objects: Vec<B> = objects.into_iter().collect();
-        let mut links = Links::new(&mut symbols);
+        let mut links = LoadSymbols::new(&mut symbols);
         let (_, linked) = self.link_all(&objects, &mut links, false, |layout, links| {
             let (size, alignment, limit) = (layout.size(), layout.alignment(), layout.limit());
             let refused = |cause| Error::Map { size, cause };

@@ -12,7 +12,7 @@ use crate::module::Parts;
 use crate::observer::{Loaded, Observed, Observer};
 use crate::resolvers::Resolvers;
 use crate::switches::Switches;
-use crate::symbols::{Exports, Links};
+use crate::symbols::{Exports, LoadSymbols};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Extent, Unwinding};
 use core::ops::Range;
@@ -71,7 +71,7 @@ impl<'l> Allocated<'l> {
     ///
     /// # Errors
     /// [`Error::Layout`], [`Error::Fragment`], [`Error::Initializer`], [`Error::Unwinding`].
-    pub(super) fn relocate(mut self, links: &mut Links<'_>) -> Result<Relocated<'l>, Error> {
+    pub(super) fn relocate(mut self, links: &mut LoadSymbols<'_>) -> Result<Relocated<'l>, Error> {
         let Self { layout, memory, .. } = &mut self;
         let (layout, base) = (*layout, memory.address());
         let bytes = layout.files().iter().map(|file| file.bytes().len() as u64).sum();
@@ -131,7 +131,7 @@ impl<'l> Protected<'l> {
 
 impl Registered<'_> {
     /// What of it stays when the layout is gone, with what the load has asked `links` for.
-    pub(super) fn into_parts(self, links: &mut Links<'_>) -> Parts {
+    pub(super) fn into_parts(self, links: &mut LoadSymbols<'_>) -> Parts {
         let Self { observed, unwinding, protected: Protected(relocated) } = self;
         let Relocated { allocated, code, calls, fragments, resolvers, switches } = relocated;
         let Allocated { layout, memory, threads } = allocated;

@@ -96,6 +96,7 @@ pub(super) fn map_at(
     })
 }
 
+// addresses of 32 bits are all near
 #[cfg(all(test, target_pointer_width = "64"))]
 mod tests {
     use super::*;

@@ -145,7 +145,7 @@ impl Drop for Registration {
 /// # Safety
 /// The caller has the turn; the entry is whole.
 unsafe fn tell(descriptor: *mut Descriptor, entry: *mut CodeEntry, action: u32) {
-    // SAFETY: as the caller vouches. Debuggers read memory, which is why the stores may not be left out.
+    // SAFETY: as the caller guarantees. Debuggers read memory, which is why the stores may not be left out.
     unsafe {
         (&raw mut (*descriptor).relevant_entry).write_volatile(entry);
         (&raw mut (*descriptor).action).write_volatile(action);

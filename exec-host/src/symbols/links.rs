@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// The link between a load and its source of symbols.
-pub(crate) struct Links<'s> {
+pub(crate) struct LoadSymbols<'s> {
     symbols: &'s mut dyn Symbols,
     keepers: BTreeMap<usize, Keeper>,
     /// Address of data that code may have to reach by itself.
@@ -28,7 +28,7 @@ pub(crate) struct Links<'s> {
     looks_up: bool,
 }
 
-impl<'s> Links<'s> {
+impl<'s> LoadSymbols<'s> {
     pub(crate) fn new(symbols: &'s mut dyn Symbols) -> Self {
         Self {
             symbols,

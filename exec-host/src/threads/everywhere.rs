@@ -142,7 +142,7 @@ pub(super) unsafe fn write(tp_offset: i64, content: &[u8]) -> bool {
                     iov_len: content.len(),
                 };
                 let remote = piece(pointer.wrapping_add_signed(tp_offset), content.len());
-                // SAFETY: as the caller vouches; where the thread has just ended, the kernel finds nothing to write to, or a stack that the
+                // SAFETY: as the caller guarantees; where the thread has just ended, the kernel finds nothing to write to, or a stack that the
                 // C library keeps for the next one.
                 let copied = unsafe {
                     let this = libc::getpid();

@@ -106,7 +106,7 @@ unsafe extern "C-unwind" fn run(registered: *mut c_void) {
     // SAFETY: `register` has given it, and nobody else takes it.
     let registered = unsafe { Box::from_raw(registered.cast::<Registered>()) };
     let Registered { destructor, object, keeper } = *registered;
-    // SAFETY: the code that registered it vouches for it, and is still there.
+    // SAFETY: the code that registered it guarantees it, and is still there.
     unsafe { destructor(object) };
     drop(keeper);
 }

@@ -263,7 +263,7 @@ impl InitialValues {
             return false;
         }
         let place = core::ptr::with_exposed_provenance_mut::<u8>(start);
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { core::ptr::copy_nonoverlapping(content.as_ptr(), place, content.len()) };
         if self.is_read_only {
             // SAFETY: as above. Should they stay writable, no harm is done.

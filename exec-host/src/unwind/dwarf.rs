@@ -99,7 +99,7 @@ pub(super) fn deregister(table: u64) {
 pub(super) unsafe fn register(table: u64) {
     let start = core::ptr::with_exposed_provenance(table as usize);
     if !is_linked_to_llvm() {
-        // SAFETY: as the caller vouches.
+        // SAFETY: as the caller guarantees.
         unsafe { __register_frame(start) };
     }
     if let Some([add, _]) = of_llvm() {

@@ -13,7 +13,7 @@ pub(super) fn function() -> u64 {
 
 /// `struct dl_find_object` (<dlfcn.h>, glibc 2.35), as machines have it that need no base for their tables.
 #[repr(C)]
-struct Found {
+struct DlFindObject {
     flags: u64,
     map_start: *const c_void,
     map_end: *const c_void,
@@ -35,7 +35,7 @@ unsafe impl Sync for LinkMap {}
 
 static NO_LIBRARY: LinkMap = LinkMap { address: 0, name: c"".as_ptr(), rest: [0; 126] };
 
-type FindObject = unsafe extern "C" fn(*const c_void, *mut Found) -> c_int;
+type FindObject = unsafe extern "C" fn(*const c_void, *mut DlFindObject) -> c_int;
 
 /// The C library's own, if it has it.
 fn of_the_process() -> Option<FindObject> {
@@ -54,7 +54,7 @@ fn of_the_process() -> Option<FindObject> {
 ///
 /// # Safety
 /// As for the C library's function: there is room for the result.
-unsafe extern "C" fn find_object(address: *const c_void, result: *mut Found) -> c_int {
+unsafe extern "C" fn find_object(address: *const c_void, result: *mut DlFindObject) -> c_int {
     // SAFETY: passes on what we were given.
     if of_the_process().is_some_and(|find| unsafe { find(address, result) } == 0) {
         return 0;
@@ -63,7 +63,7 @@ unsafe extern "C" fn find_object(address: *const c_void, result: *mut Found) -> 
     let Some((code, load)) = registry::load_of(wanted) else { return -1 };
     let Some((_, header)) = load.index().function(wanted) else { return -1 };
     let at = |address: u64| core::ptr::with_exposed_provenance(address as usize);
-    let found = Found {
+    let found = DlFindObject {
         flags: 0,
         map_start: at(code.start),
         map_end: at(code.end),

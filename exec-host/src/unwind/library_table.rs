@@ -61,7 +61,7 @@ impl LibraryTable {
     fn rest(&self, address: u64) -> Option<&[u8]> {
         let end = self.readable.iter().find(|range| range.contains(&address))?.end;
         let start = core::ptr::with_exposed_provenance::<u8>(address as usize);
-        // SAFETY: who made the value vouches for the pages; of them only index and table are read.
+        // SAFETY: who made the value guarantees the pages; of them only index and table are read.
         Some(unsafe { core::slice::from_raw_parts(start, (end - address) as usize) })
     }
 }
@@ -86,7 +86,7 @@ impl Places for LibraryTable {
         let mut readable = self.readable.iter();
         readable.find(|range| range.start <= address && end <= range.end)?;
         let word = core::ptr::with_exposed_provenance::<usize>(address as usize);
-        // SAFETY: who made the value vouches for what can be read.
+        // SAFETY: who made the value guarantees what can be read.
         Some(unsafe { word.read_unaligned() } as u64)
     }
 }

@@ -51,7 +51,7 @@ unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void) -> c_int {
             [(_, only)] => (Some(only), &[][..]),
             tables => (None, tables),
         };
-        // SAFETY: as the caller vouches for its callback.
+        // SAFETY: as the caller guarantees its callback.
         let mut result = unsafe { asked.tell_extent(load.extent(), only) };
         for (code, index) in several {
             if result == 0 {
@@ -154,7 +154,7 @@ impl Asked {
             dlpi_tls_modid: module as usize,
             dlpi_tls_data: core::ptr::null_mut(),
         };
-        // SAFETY: the caller vouches for the callback, which keeps nothing.
+        // SAFETY: the caller guarantees the callback, which keeps nothing.
         unsafe { (self.callback)(&raw mut info, size_of::<libc::dl_phdr_info>(), self.data) }
     }
 }

@@ -124,7 +124,7 @@ impl Index {
         for table in tables {
             let address = table.address;
             let start = core::ptr::with_exposed_provenance::<u8>(address as usize);
-            // SAFETY: who entered the table vouches for it.
+            // SAFETY: who entered the table guarantees it.
             let bytes = unsafe { core::slice::from_raw_parts(start, table.size as usize) };
             let mut extent: Option<Range<u64>> = None;
             let each = |described: Described| {

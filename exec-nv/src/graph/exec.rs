@@ -106,7 +106,7 @@ impl NvGraphExec {
         let context = queue.stream().context();
         let call = queue.begin();
         let exec = self.ready.exec.handle;
-        // SAFETY: graph and stream are there; the caller vouches for the kernels.
+        // SAFETY: graph and stream are there; the caller guarantees the kernels.
         context.run(|driver| unsafe { driver.cuGraphLaunch(exec, stream) })?;
         call.keep(&self.ready)
     }

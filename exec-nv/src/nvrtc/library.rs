@@ -124,7 +124,7 @@ impl Nvrtc {
     /// The library's constructors run, and its functions are NVRTC's.
     pub unsafe fn open_at(path: &Path) -> Result<Self, Error> {
         let failed = |cause| Error::NoCompiler { tried: vec![(path.display().to_string(), cause)] };
-        // SAFETY: the caller vouches for it.
+        // SAFETY: the caller guarantees it.
         let library = unsafe { Library::new(path) }.map_err(|error| {
             failed(error.source().map_or_else(|| error.to_string(), ToString::to_string))
         })?;

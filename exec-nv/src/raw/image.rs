@@ -36,7 +36,7 @@ pub(super) struct Part<S: System> {
 }
 
 /// A kernel that can be launched.
-pub(super) struct Found<S: System> {
+pub(super) struct LoadedKernel<S: System> {
     pub(super) kernel: Kernel,
     pub(super) resources: Resources,
     /// Device address of its first instruction.
@@ -88,7 +88,7 @@ impl<S: System> RawImage<S> {
     }
 
     /// The kernel `name`, ready to be launched.
-    pub(super) fn kernel(&self, name: &str) -> Result<Found<S>, Error> {
+    pub(super) fn kernel(&self, name: &str) -> Result<LoadedKernel<S>, Error> {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let mut kernels = Vec::new();
         for part in &*parts {
@@ -126,7 +126,7 @@ impl<S: System> Part<S> {
         &self.memory
     }
 
-    fn kernel(part: &Arc<Self>, name: &str) -> Result<Found<S>, Error> {
+    fn kernel(part: &Arc<Self>, name: &str) -> Result<LoadedKernel<S>, Error> {
         let cubin = Cubin::parse(&part.cubin)?;
         let kernel = Kernel::of_cubin(&cubin, name)?;
         let plan = Plan::of(&part.cubin)?;
@@ -176,7 +176,7 @@ impl<S: System> Part<S> {
             None => bank.len(),
         };
         let part = Arc::clone(part);
-        Ok(Found { kernel, resources, program, banks, bank, parameters, calls, part })
+        Ok(LoadedKernel { kernel, resources, program, banks, bank, parameters, calls, part })
     }
 }
 

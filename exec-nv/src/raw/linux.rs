@@ -54,7 +54,7 @@ impl System for Linux {
         let argument = copies.first_mut().map_or(core::ptr::null_mut(), |copy| copy.as_mut_ptr());
         let raw = Raw { opcode: call.word(size), argument: argument.cast() };
         // SAFETY: the argument and all parts that it points to are `copies`, which live until the call is over, and are longer than any
-        // structure of the driver's interface by at least `SLACK`; for other addresses the caller vouches.
+        // structure of the driver's interface by at least `SLACK`; for other addresses the caller guarantees.
         let done = unsafe { ioctl(file, raw) };
         done.map_err(|errno| Error::Ioctl { call: call.name, errno: errno.raw_os_error() })?;
         for (part, copy) in parts.iter_mut().zip(&copies) {

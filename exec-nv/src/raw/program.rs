@@ -9,7 +9,7 @@ use exec_core::{Error as CoreError, Launch, LruAllocator, Program, Scalar, Signa
 use super::allocator::RawAllocator;
 use super::bank0::{self, Offsets};
 use super::error::Error as RawError;
-use super::image::{Found, RawImage};
+use super::image::{LoadedKernel, RawImage};
 use super::qmd::Grid;
 use super::queue::{RawQueue, Use, Work};
 use super::shared::Shared;
@@ -26,7 +26,7 @@ pub type RawArgument<'a, S> = Argument<'a, LruAllocator<RawAllocator<S>>>;
 /// A kernel that a [`RawDevice`](super::RawDevice) runs.
 pub struct RawProgram<S: System> {
     device: Arc<Shared<S>>,
-    found: Found<S>,
+    found: LoadedKernel<S>,
     offsets: Offsets,
     signature: Option<Signature>,
     /// The parameters of the latest launch: memory to be used again.

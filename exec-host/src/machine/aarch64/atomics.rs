@@ -83,7 +83,7 @@ macro_rules! size {
                 desired: $integer,
                 place: *mut $integer,
             ) -> $integer {
-                // SAFETY: the code that calls this vouches for the place.
+                // SAFETY: the code that calls this guarantees the place.
                 let place = unsafe { $atomic::from_ptr(place) };
                 let (success, failure) = (order::<ORDER>(), order_of_load::<ORDER>());
                 let before = place.compare_exchange(expected, desired, success, failure);

@@ -41,7 +41,7 @@ macro_rules! size {
             }
 
             unsafe extern "C" fn load(place: *mut $integer) -> $integer {
-                // SAFETY: the code that calls this vouches for the place.
+                // SAFETY: the code that calls this guarantees the place.
                 unsafe { $atomic::from_ptr(place) }.load(SeqCst)
             }
 

@@ -54,7 +54,7 @@ pub(super) unsafe extern "C" fn hwprobe(
     flags: c_uint,
 ) -> c_int {
     const HWPROBE: c_long = 258;
-    // SAFETY: the code that calls this vouches for the arguments.
+    // SAFETY: the code that calls this guarantees the arguments.
     let result = unsafe { libc::syscall(HWPROBE, pairs, count, size, processors, flags) };
     if result == 0 {
         return 0;

@@ -201,7 +201,7 @@ impl Region {
                 let traps = machine::cache::TRAP.iter().copied().cycle();
                 let traps: Vec<u8> = traps.take(part.size as usize).collect();
                 // Should it fail, the code stays until the room is used again.
-                // SAFETY: the caller vouches that nobody executes it.
+                // SAFETY: the caller guarantees that nobody executes it.
                 let _ = unsafe { self.write_code(part, &traps) };
             }
             self.give_part(part);
@@ -221,7 +221,7 @@ impl Region {
             unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, bytes.len()) };
         };
         match part.kind {
-            // SAFETY: as the caller vouches.
+            // SAFETY: as the caller guarantees.
             Kind::Code => unsafe { self.write_code(part, bytes) }.map_err(refused),
             Kind::Writable => {
                 copy();

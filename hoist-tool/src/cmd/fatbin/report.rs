@@ -20,7 +20,7 @@ use crate::output::Output;
 use crate::pattern::Pattern;
 use crate::share::Share;
 use crate::sources::{Order, Roots, Source, Sources};
-use data::{Data, Found};
+use data::{Data, ImageKernels};
 
 mod data;
 mod page;
@@ -66,7 +66,7 @@ struct Looked {
     file: String,
     /// Whether it has images that are asked for, also where others look at them.
     has_images: bool,
-    images: Vec<Found>,
+    images: Vec<ImageKernels>,
     errors: Vec<Error>,
 }
 
@@ -127,7 +127,7 @@ impl Report {
 
     /// The images of one file.
     fn look(&self, source: &Source) -> Looked {
-        let found = |image: &Image, unpacked, kernels| Found {
+        let found = |image: &Image, unpacked, kernels| ImageKernels {
             kind: match image.kind {
                 EntryKind::Cubin => EntryKind::Elf.to_string(),
                 kind => kind.to_string(),
@@ -161,7 +161,7 @@ impl Report {
         });
         let (mut good, mut errors) = (Vec::new(), Vec::new());
         for one in all {
-            match one.and_then(|found: Result<Found>| found) {
+            match one.and_then(|found: Result<ImageKernels>| found) {
                 Ok(found) => good.push(found),
                 Err(error) => errors.push(error.context(source.label.clone())),
             }

@@ -23,7 +23,7 @@ use host::{HEADS, Slimming, Tally};
 use image::layer::Row;
 use installed::Installed;
 use journal::{Journal, Line};
-use links::Links;
+use links::HardLinks;
 use undo::Failed;
 
 pub mod conda;
@@ -76,7 +76,7 @@ struct Work {
     journal: Journal,
     unpacking: Unpacking,
     tally: Tally,
-    links: Links,
+    links: HardLinks,
     installed: Installed,
     report: Report,
 }
@@ -149,7 +149,7 @@ impl Slim {
             journal: Journal::make(folder)?,
             unpacking: Unpacking::default(),
             tally: Tally::default(),
-            links: Links::default(),
+            links: HardLinks::default(),
             installed: Installed::default(),
             report: Report::default(),
         };

@@ -32,7 +32,7 @@ pub(super) struct Data {
 }
 
 /// An image of a file: what it takes, and the kernels in it.
-pub(super) struct Found {
+pub(super) struct ImageKernels {
     pub(super) kind: String,
     pub(super) arch: String,
     pub(super) stored: u64,
@@ -122,7 +122,7 @@ impl Data {
     }
 
     /// Adds an image.
-    pub(super) fn image(&mut self, file: &str, image: &Found) {
+    pub(super) fn image(&mut self, file: &str, image: &ImageKernels) {
         let (file, arch) = (self.files.number(&file.to_owned()), self.archs.number(&image.arch));
         let key = (file, image.kind.clone(), arch);
         let index = *self.sums.entry(key).or_insert(self.images.len());

@@ -13,7 +13,7 @@ use crate::{output, paint};
 
 /// Files with several names of which some were met.
 #[derive(Debug, Default)]
-pub struct Links(HashMap<(u64, u64), Met>);
+pub struct HardLinks(HashMap<(u64, u64), Met>);
 
 #[derive(Debug)]
 struct Met {
@@ -35,7 +35,7 @@ fn identity(_file: &Metadata) -> Option<((u64, u64), u64)> {
     None
 }
 
-impl Links {
+impl HardLinks {
     /// What was done to a file under another name.
     #[must_use]
     pub fn met(&self, file: &Metadata) -> Option<&Line> {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::digest;
 use super::installed;
 use super::journal::{Journal, Line, by_path};
-use super::links::{self, Links};
+use super::links::{self, HardLinks};
 use crate::faults::in_words;
 use crate::mapped::Mapped;
 use crate::output;
@@ -46,7 +46,7 @@ pub fn undo(folder: &Path) -> Result<Undone> {
     let read = journal.read()?;
     let failed = read.faults.into_iter().map(|error| Failed { path: None, error }).collect();
     let mut undone = Undone { lines: Vec::new(), failed, notes: read.notes };
-    let (mut links, mut now) = (Links::default(), HashMap::new());
+    let (mut links, mut now) = (HardLinks::default(), HashMap::new());
     for (path, lines) in by_path(&read.lines) {
         match file(path, &lines, &journal, &mut links) {
             Ok((digest, line)) => {
@@ -69,7 +69,7 @@ fn file(
     path: &Path,
     lines: &[&Line],
     journal: &Journal,
-    links: &mut Links,
+    links: &mut HardLinks,
 ) -> Result<(String, Option<Line>)> {
     let shown = path.display();
     let old = match fs::metadata(path) {
