@@ -8,6 +8,19 @@ use alloc::vec::Vec;
 use elf_core::{Arch, File, Name};
 
 /// Storage from the heap, for those who have one. It is kept from one layout to the next.
+///
+/// ```
+/// use elf_core::File;
+/// use elf_layout::{HeapStorage, Options};
+/// use reloc_x86::X86_64;
+///
+/// let files = [File::parse(include_bytes!("../../fixtures/x86_64/elftest.o"))?];
+/// let mut storage = HeapStorage::new();
+/// let layout = storage.plan::<X86_64>(&files, Options::default(), &mut |_| None)?;
+/// let mut image = vec![0; layout.size() as usize];
+/// layout.write(&mut image, 0x10_0000)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Default)]
 pub struct HeapStorage<'a> {
     objects: Vec<ObjectSlot<'a>>,

@@ -33,6 +33,21 @@ use recent::Recent;
 /// A process may be killed at any moment: what was put in before is there, what was being put in is there or not. Every image is
 /// checked against a sum before it is given out. Those that were asked for lately stay in
 /// [memory](Self::with_memory) and are given out from there, as long as no process changes the database.
+///
+/// ```
+/// use exec_core::{Cache as _, CacheMode, DiskCache, Identity, Key, Lookup};
+///
+/// # let folder = tempfile::tempdir()?;
+/// # let folder = folder.path();
+/// let cache = DiskCache::open(folder, CacheMode::ReadWrite, 64 << 20)?;
+/// let compiler = Identity { name: "cc", version: "14.2", target: "x86-64", options: &[] };
+/// let key = Key::of(&compiler, "int one(void) { return 1; }");
+/// assert!(matches!(cache.get(&key)?, Lookup::Miss));
+/// cache.put(&key, b"an object")?;
+/// assert!(matches!(cache.get(&key)?, Lookup::Hit(image) if *image == *b"an object"));
+/// assert_eq!(cache.stats()?.images, 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct DiskCache {
     mode: CacheMode,

@@ -70,6 +70,22 @@ impl Default for HostOptions {
 ///
 /// Calls run in the order they were queued in, on a thread of the device; those of a grid on one thread for each core. When the
 /// last program and the last clone are gone, what is queued is done and the threads end.
+///
+/// ```
+/// use exec_core::{Device as _, Launch, Program as _, Scalar, Spec};
+/// use exec_host::device::{HostDevice, HostOptions};
+///
+/// # #[cfg(target_arch = "x86_64")] {
+/// let device = HostDevice::new(HostOptions::default())?;
+/// let image = device.load(include_bytes!("../../fixtures/x86_64/elftest.o"))?; // float foo(int)
+/// let foo = device.program(&image, "foo", None)?;
+/// let buffer = device.buffer(4096, Spec::new().zeroed())?;
+/// assert!(buffer.host()?.iter().all(|byte| *byte == 0));
+/// // SAFETY: the function takes an integer; nobody has a use for what it returns.
+/// unsafe { foo.call(&[], &[Scalar::I32(321)], Launch::ONCE.waiting())? };
+/// # }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct HostDevice(Arc<Shared>);
 

@@ -44,6 +44,23 @@ pub(crate) fn ffi(r#type: Type) -> FfiType {
 }
 
 /// A function of a module together with its type.
+///
+/// ```
+/// use exec_host::dynamic::{Scalar, Type};
+/// use exec_host::{Module, Process};
+///
+/// # #[cfg(target_arch = "x86_64")] {
+/// let object = include_bytes!("../../fixtures/x86_64/elftest.o");
+/// let mut process = Process::new();
+/// let module = Module::load([&object[..]], &mut |name| process.find(name))?;
+/// let foo = module.dynamic("foo", &[Type::I32], Type::F32)?;
+/// // SAFETY: the object was compiled from `float foo(int x) { return x + 12345678.f; }`.
+/// assert_eq!(unsafe { foo.call(&[Scalar::I32(321)])? }, Some(Scalar::F32(12345999.0)));
+/// // SAFETY: as above; arguments of other types are an error.
+/// assert!(unsafe { foo.call(&[Scalar::F64(1.0)]) }.is_err());
+/// # }
+/// # Ok::<(), exec_host::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct DynamicFunction<'m> {
     code: CodePtr,

@@ -28,6 +28,12 @@ use crate::word;
 ///
 /// Libraries that others have opened for all (`RTLD_GLOBAL`) are kept by modules in the same way: `dlclose` by those who opened them does
 /// not take them away, unless all that is used of them are thread-local variables.
+///
+/// ```
+/// let mut process = exec_host::Process::new();
+/// let strlen = process.find("strlen".into()).expect("the C library is there");
+/// assert!(process.find("no_such_function".into()).is_none());
+/// ```
 #[derive(Debug)]
 pub struct Process {
     libraries: Vec<Arc<Library>>,

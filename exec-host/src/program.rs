@@ -81,6 +81,21 @@ pub unsafe fn set_invocation_name(name: &CStr) {
 const STACK: u64 = 8 << 20;
 
 /// A program in memory, and the dynamic loader that it wants.
+///
+/// ```
+/// use exec_host::program::LoadedProgram;
+///
+/// // what refuses a program says why, and nothing stays in memory
+/// let error = LoadedProgram::load(b"#!/bin/sh").unwrap_err();
+/// assert!(error.to_string().contains("not an ELF file"), "{error}");
+///
+/// let program = LoadedProgram::load(&std::fs::read("/proc/self/exe")?)?;
+/// if std::env::var_os("RUN_IT_AGAIN").is_some() {
+///     // SAFETY: nothing else runs here; the program takes the place of this one.
+///     unsafe { program.start(&[c"again".into()], &[])? };
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct LoadedProgram {
     image: Placed,

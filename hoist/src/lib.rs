@@ -44,7 +44,7 @@
 //! | `cuda` | `cuda` | `reloc-cuda` | relocations of CUDA cubins |
 //! | `nvinfo` | `nvinfo` | `nvinfo` | what a cubin's kernels need |
 //! | `fatbin` | `fatbin` | `fatbin` | containers of device code |
-//! | `host`, `exec` | `host`, on by default | `exec-host`, `exec-core` | objects into this process: Linux on x86-64, AArch64 and RISC-V (64 bits) |
+//! | `host`, `exec` | `host`, on by default | `exec-host`, `exec-core` | objects into this process: Linux on x86-64, AArch64, Arm (hard float) and RISC-V (64 bits) |
 //! | `nv`, `exec` | `nv` | `exec-nv`, `exec-core` | cubins onto NVIDIA GPUs |
 //!
 //! Feature `alloc`, on by default, has the heap lend where a crate can do without one. Without features the crate is `elf-core`

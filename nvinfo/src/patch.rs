@@ -8,6 +8,21 @@ use crate::payload::Payload;
 use crate::value::AttributeValue;
 
 /// One number to be changed in place: little-endian, of one, two or four bytes.
+///
+/// ```
+/// use nvinfo::{Cubin, Patch};
+///
+/// let mut bytes = include_bytes!("../../fixtures/cuda/kernels-13.5-sm_80.cubin").to_vec();
+/// let cubin = Cubin::parse(&bytes)?;
+/// let kernel = cubin.kernel("shared_memory".into()).expect("the kernel is there");
+/// let patches = kernel.patch_registers(64)?;
+/// Patch::apply_all(patches, &mut bytes)?;
+///
+/// let cubin = Cubin::parse(&bytes)?;
+/// let kernel = cubin.kernel("shared_memory".into()).expect("it still is");
+/// assert_eq!(kernel.resources()?.registers, Some(64));
+/// # Ok::<(), nvinfo::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patch {
     /// File offset of the number.

@@ -127,6 +127,19 @@ use state::State;
 ///
 /// # Errors
 /// Every [`LinkErrorKind`]: what is wrong with which object.
+///
+/// ```
+/// use reloc_cuda::link::link;
+///
+/// let a = include_bytes!("../../fixtures/cuda/calls_a-13.5-sm_90.cubin");
+/// let b = include_bytes!("../../fixtures/cuda/calls_b-13.5-sm_90.cubin");
+/// let linked = link(&[a, b])?;
+/// assert!(elf_core::File::parse(&linked.bytes).is_ok());
+///
+/// // what one object lacks is an error that names it
+/// assert!(link(&[a]).unwrap_err().to_string().contains("undefined"));
+/// # Ok::<(), reloc_cuda::link::LinkErrors>(())
+/// ```
 pub fn link(objects: &[&[u8]]) -> Result<LinkedCubin, LinkErrors> {
     link_for(objects, None)
 }

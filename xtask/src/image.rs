@@ -10,6 +10,8 @@ use std::path::Path;
 use anyhow::{Context as _, Result};
 use elf_core::names::{EM_ARM, EM_X86_64, STT_FUNC, STT_OBJECT, STT_SECTION};
 use elf_core::{Definition, File, SectionFlags};
+use reloc_arm::arm::R_ARM_ABS32;
+use reloc_x86::x86_64::{R_X86_64_32, R_X86_64_32S, R_X86_64_64};
 
 /// A function or an object of the image.
 #[derive(Clone, Debug)]
@@ -283,14 +285,8 @@ impl Image {
     }
 }
 
-/// A relocation of ARM: an address of 4 bytes.
-const R_ARM_ABS32: u32 = 2;
-
 /// What an addend lacks to be an offset: distances of x86-64 count from the end of a field of 4 bytes.
 const fn bias(machine: u16, number: u32) -> i64 {
-    const R_X86_64_64: u32 = 1;
-    const R_X86_64_32: u32 = 10;
-    const R_X86_64_32S: u32 = 11;
     match (machine, number) {
         (EM_X86_64, R_X86_64_64 | R_X86_64_32 | R_X86_64_32S) => 0,
         (EM_X86_64, _) => 4,

@@ -29,6 +29,18 @@ use crate::views::symbol::Symbol;
 /// The dynamic section, found as a section or as a segment, and the tables that it names by address.
 ///
 /// Addresses are those before a loader adds its own; [`File::bytes_at`] finds them in the file.
+///
+/// ```
+/// use elf_core::File;
+///
+/// let file = File::parse(include_bytes!("../../../fixtures/x86_64/libshared.so"))?;
+/// let dynamic = file.dynamic()?.expect("a shared library");
+/// for needed in dynamic.texts(elf_core::names::DT_NEEDED) {
+///     println!("needs {}", needed?);
+/// }
+/// assert!(dynamic.symbol_table()?.is_some());
+/// # Ok::<(), elf_core::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DynamicSection<'a> {
     file: File<'a>,

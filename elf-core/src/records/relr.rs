@@ -146,21 +146,21 @@ impl core::iter::FusedIterator for RelrIter<'_> {}
 #[must_use]
 pub const fn relative_type(machine: u16, is_64: bool) -> u32 {
     match machine {
-        EM_386 | EM_IAMCU | EM_X86_64 => 8,
-        EM_AARCH64 if is_64 => 1027,
-        EM_AARCH64 => 183, // ILP32
-        EM_ALPHA => 27,
-        EM_AMDGPU => 13, // R_AMDGPU_RELATIVE64
-        EM_ARC_COMPACT | EM_ARC_COMPACT2 => 56,
-        EM_ARM => 23,
-        EM_CSKY => 9,
-        EM_HEXAGON => 35,
-        EM_LOONGARCH | EM_RISCV => 3,
-        EM_MIPS => 3, // R_MIPS_REL32
-        EM_68K | EM_PPC | EM_PPC64 | EM_SPARC | EM_SPARC32PLUS | EM_SPARCV9 => 22,
-        EM_S390 => 12,
-        EM_SH => 165,
-        EM_VE => 17,
+        EM_386 | EM_IAMCU | EM_X86_64 => 8, // R_386_RELATIVE, R_X86_64_RELATIVE
+        EM_AARCH64 if is_64 => 1027,        // R_AARCH64_RELATIVE
+        EM_AARCH64 => 183,                  // R_AARCH64_P32_RELATIVE
+        EM_ALPHA => 27,                     // R_ALPHA_RELATIVE
+        EM_AMDGPU => 13,                    // R_AMDGPU_RELATIVE64
+        EM_ARC_COMPACT | EM_ARC_COMPACT2 => 56, // R_ARC_RELATIVE
+        EM_ARM => 23,                       // R_ARM_RELATIVE
+        EM_CSKY => 9,                       // R_CKCORE_RELATIVE
+        EM_HEXAGON => 35,                   // R_HEX_RELATIVE
+        EM_LOONGARCH | EM_RISCV => 3,       // R_LARCH_RELATIVE, R_RISCV_RELATIVE
+        EM_MIPS => 3,                       // R_MIPS_REL32
+        EM_68K | EM_PPC | EM_PPC64 | EM_SPARC | EM_SPARC32PLUS | EM_SPARCV9 => 22, // R_68K_RELATIVE, R_PPC_RELATIVE, R_SPARC_RELATIVE
+        EM_S390 => 12,                                                             // R_390_RELATIVE
+        EM_SH => 165,                                                              // R_SH_RELATIVE
+        EM_VE => 17,                                                               // R_VE_RELATIVE
         _ => 0,
     }
 }

@@ -10,6 +10,36 @@ use crate::file::File;
 use crate::views::symbol::Symbol;
 
 /// An architecture: its relocation kinds and what a linker adds on its behalf.
+///
+/// ```
+/// use elf_core::{Arch, Check, Entry, Field, File, Kind, Query, Role, SectionMut, Stub, Value, apply_all};
+///
+/// elf_core::kinds! {
+///     R_SMALL_NONE   = 0: marker();
+///     R_SMALL_ABS32  = 1: new(Value::of(Role::Address).plus_a(),           Check::Any, Field::DATA32);
+///     R_SMALL_REL32  = 2: new(Value::of(Role::Address).plus_a().minus(Role::Place), Check::Any, Field::DATA32);
+/// }
+///
+/// struct Small;
+///
+/// impl Arch for Small {
+///     const MACHINE: u16 = 0x1234;
+///     const ADDRESS_SIZE: u64 = 4;
+///     const KINDS: &'static [Kind] = KINDS;
+///     const STUBS: &'static [Stub] = &[];
+/// }
+///
+/// // r_offset, r_info (symbol 5), r_addend: twice
+/// let words = [0u32, 5 << 8 | R_SMALL_ABS32, 8, 4, 5 << 8 | R_SMALL_REL32, 0];
+/// let table: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let records = elf_core::Relocations::Rela(elf_core::Table::parse(&table, elf_core::Encoding::Elf32Le, 0, 2)?);
+///
+/// let mut bytes = [0; 8];
+/// let mut section = SectionMut { bytes: &mut bytes, address: 0x1000, big_endian: false };
+/// apply_all::<Small>(records, &mut section, &|query: &Query| (query.symbol == 5).then_some(0x2000))?;
+/// assert_eq!(bytes, [0x08, 0x20, 0, 0, 0xfc, 0x0f, 0, 0]); // 0x2008, 0x2000 - 0x1004
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub trait Arch {
     /// `e_machine`.
     const MACHINE: u16;

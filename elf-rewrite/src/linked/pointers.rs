@@ -22,7 +22,7 @@ use crate::elf::{Elf, rows};
 use crate::error::{Error, ErrorKind, Referrer, Result};
 
 /// `R_X86_64_RELATIVE64`, besides `R_X86_64_RELATIVE`.
-const RELATIVE_64: u32 = 38;
+const R_X86_64_RELATIVE64: u32 = 38;
 
 /// Forms of relocations that are not written here.
 const REFUSED: [(u32, &str); 5] = [
@@ -55,7 +55,8 @@ const ADDRESSES: [u64; 15] = [
 /// Whether relocations of a type have no symbol, and an address for an addend.
 fn is_relative(elf: &Elf<'_>, number: u32) -> bool {
     let machine = elf.header.e_machine.get();
-    relative_type(machine, true) == number || (machine == EM_X86_64 && number == RELATIVE_64)
+    relative_type(machine, true) == number
+        || (machine == EM_X86_64 && number == R_X86_64_RELATIVE64)
 }
 
 /// Lets everything that points to a region point to where it goes.
