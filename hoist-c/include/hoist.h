@@ -364,6 +364,11 @@ typedef struct hoist_kernel hoist_kernel;
 typedef struct hoist_library hoist_library;
 
 /**
+ * How shared libraries are loaded. Free it with `hoist_library_loader_free`.
+ */
+typedef struct hoist_library_loader hoist_library_loader;
+
+/**
  * How objects are loaded: which memory, and who is told. Free it with `hoist_loader_free`.
  */
 typedef struct hoist_loader hoist_loader;
@@ -487,6 +492,66 @@ typedef bool (*hoist_symbol_callback)(void *context,
                                       struct hoist_definition *definition);
 
 /**
+ * A function of what was loaded. Pointers are good during the call that shows it.
+ */
+typedef struct hoist_observed_function_row {
+    /**
+     * Its name; of a stub, that of the function it leads to.
+     */
+    const char *name;
+    /**
+     * Its address, good as long as the load.
+     */
+    void *address;
+    /**
+     * Its size in bytes.
+     */
+    uint64_t size;
+    /**
+     * The object that has it, by its number; 0 of a library.
+     */
+    size_t object;
+    /**
+     * Whether it is a stub that the loader has made.
+     */
+    bool is_stub;
+} hoist_observed_function_row;
+
+/**
+ * Tells of a load that is in place, and of which no code has run: the name of the library, empty of a module, and its functions by rising
+ * address. What it writes to `*token`, which holds NULL, is what `unloaded` gets. `false` refuses the load, which fails with `OTHER`.
+ */
+typedef bool (*hoist_loaded_callback)(void *context,
+                                      const char *name,
+                                      const struct hoist_observed_function_row *functions,
+                                      size_t count,
+                                      void **token);
+
+/**
+ * Tells that a load goes, or fails after it was told: its code has run for the last time, and is still mapped.
+ */
+typedef void (*hoist_unloaded_callback)(void *context, void *token);
+
+/**
+ * Who is told of loads. Both functions are called on the thread that loads, or frees what was loaded; they must not throw, and must not
+ * jump out (`longjmp`).
+ */
+typedef struct hoist_observer {
+    /**
+     * Passed to both; good as long as the loader and all that was loaded with it.
+     */
+    void *context;
+    /**
+     * Must not be NULL.
+     */
+    hoist_loaded_callback loaded;
+    /**
+     * May be NULL.
+     */
+    hoist_unloaded_callback unloaded;
+} hoist_observer;
+
+/**
  * Any function: to be cast to the type that it has.
  */
 typedef void (*hoist_function)(void);
@@ -606,6 +671,34 @@ typedef struct hoist_module_sizes_row {
      */
     uint64_t thread_variables;
 } hoist_module_sizes_row;
+
+/**
+ * A library that another one needs: either `library`, which was loaded before and stays as long as somebody uses it, or, where that is
+ * NULL, `size` bytes at `data`, which are copied.
+ */
+typedef struct hoist_needed_library {
+    /**
+     * A library, or NULL.
+     */
+    const struct hoist_library *library;
+    /**
+     * The bytes of a file.
+     */
+    const void *data;
+    /**
+     * How many.
+     */
+    size_t size;
+} hoist_needed_library;
+
+/**
+ * Asked for a library that is needed, by the name that says so (`DT_NEEDED`): writes it to `needed`, which holds NULL and 0, and returns
+ * `true`; or returns `false`, and the dynamic loader is asked. It is called during loads, on their thread, once for each name. It must not
+ * throw, and must not jump out (`longjmp`).
+ */
+typedef bool (*hoist_needed_callback)(void *context,
+                                      const char *name,
+                                      struct hoist_needed_library *needed);
 
 /**
  * A symbol of an image. Pointers are good as long as the image.
@@ -1427,6 +1520,18 @@ hoist_status hoist_symbols_add_system_library(struct hoist_symbols *symbols,
                                               struct hoist_error **error);
 
 /**
+ * Whether variables of libraries of the system may be moved to where code without `-fPIC` reaches them, as linkers of programs have it (copy
+ * relocations): of the process and of the libraries that are in the list so far. Libraries follow; no other thread may use such a variable while
+ * it is moved, which a load does that needs it, and it stays there. Off at first.
+ *
+ * Errors: `BUSY`.
+ * Threads: as for `hoist_symbols_add_process`.
+ */
+hoist_status hoist_symbols_set_copy_relocations(struct hoist_symbols *symbols,
+                                                bool are_wanted,
+                                                struct hoist_error **error);
+
+/**
  * Adds a function to ask, with what it is given. See `hoist_symbol_callback`. `context` may be NULL, and must be good as long as the
  * list is used.
  *
@@ -1607,6 +1712,16 @@ hoist_status hoist_loader_tell_jitdump(struct hoist_loader *loader,
                                        struct hoist_error **error);
 
 /**
+ * Tells the program of all modules. See `hoist_observer`, which is copied.
+ *
+ * Errors: `INVALID_ARGUMENT` if `observer->loaded` is NULL; `BUSY`.
+ * Threads: as for `hoist_loader_set_dual_mapping`.
+ */
+hoist_status hoist_loader_tell(struct hoist_loader *loader,
+                               const struct hoist_observer *observer,
+                               struct hoist_error **error);
+
+/**
  * Loads objects into memory of this process: code, read-only data and writable data apart, no page writable and executable. No
  * code runs; constructors are for `hoist_module_initialize`.
  *
@@ -1614,7 +1729,7 @@ hoist_status hoist_loader_tell_jitdump(struct hoist_loader *loader,
  * freed or used again afterwards. On error `*module` is NULL and nothing stays mapped.
  *
  * Errors: what is wrong with which object (`BAD_FILE`, `UNSUPPORTED`, `LAYOUT`, `RELOCATION`, `UNDEFINED_SYMBOL` ...); `MEMORY`,
- * `TOO_LARGE`, `THREAD_LOCAL`; `INVALID_ARGUMENT` if there are no objects; `BUSY`.
+ * `TOO_LARGE`, `THREAD_LOCAL`; `INVALID_ARGUMENT` if there are no objects; `OTHER` if an observer refuses; `BUSY`.
  * Threads: any number at once, with different objects and symbols; a loader may be shared.
  */
 hoist_status hoist_loader_load(const struct hoist_loader *loader,
@@ -1888,6 +2003,18 @@ hoist_status hoist_library_function(const struct hoist_library *library,
                                     struct hoist_error **error);
 
 /**
+ * The function `name` of a version, as `dlvsym` has it: `HOIST_0.1`. Good as long as the library.
+ *
+ * Errors: `NOT_FOUND`, `NOT_FUNCTION`.
+ * Threads: any number at once.
+ */
+hoist_status hoist_library_function_version(const struct hoist_library *library,
+                                            const char *name,
+                                            const char *version,
+                                            hoist_function *function,
+                                            struct hoist_error **error);
+
+/**
  * The address of the symbol `name`, whatever it is, good as long as the library. Thread-local variables have none.
  *
  * Errors: `NOT_FOUND`.
@@ -1936,6 +2063,130 @@ const char *hoist_library_name(const struct hoist_library *library);
  * Threads: nobody uses the handle any more, or runs code of the library, or has pointers to its data.
  */
 void hoist_library_free(struct hoist_library *library);
+
+/**
+ * A loader with default options. Never NULL.
+ *
+ * Threads: any number at once.
+ */
+struct hoist_library_loader *hoist_library_loader_new(void);
+
+/**
+ * Whether functions that nobody has are left to their first call, as `dlopen` does with `RTLD_LAZY`: a library loads that refers to what its
+ * program has not, or has later, opened for all (`RTLD_GLOBAL`). Who calls one that there is not even then ends the process, with words
+ * on standard error and status 127, as with the dynamic loader. Off at first.
+ *
+ * Errors: `BUSY`.
+ * Threads: one call at a time for each loader; another one is answered `BUSY`.
+ */
+hoist_status hoist_library_loader_set_lazy(struct hoist_library_loader *loader,
+                                           bool is_wanted,
+                                           struct hoist_error **error);
+
+/**
+ * How many bytes of memory a library may take, and each that is loaded because it is needed. 0, as at first, stands for 16 GiB and 64 times the
+ * size of its file.
+ *
+ * Errors: `BUSY`.
+ * Threads: as for `hoist_library_loader_set_lazy`.
+ */
+hoist_status hoist_library_loader_set_limit(struct hoist_library_loader *loader,
+                                            uint64_t bytes,
+                                            struct hoist_error **error);
+
+/**
+ * The folder that `$ORIGIN` stands for where a library says where to look for others (`DT_RUNPATH`). Without this it is the folder of the
+ * file, and of bytes in memory none.
+ *
+ * Errors: `BUSY`.
+ * Threads: as for `hoist_library_loader_set_lazy`.
+ */
+hoist_status hoist_library_loader_set_origin(struct hoist_library_loader *loader,
+                                             const char *folder,
+                                             struct hoist_error **error);
+
+/**
+ * Has a function asked for libraries that are needed, before the dynamic loader: a program has them inside of itself, in an archive. See
+ * `hoist_needed_callback`; one that was set before is asked no more, and NULL sets none. Libraries in the list of symbols that a load is given
+ * come first. `context` may be NULL, and must be good as long as the loader is used.
+ *
+ * Errors: `BUSY`.
+ * Threads: as for `hoist_library_loader_set_lazy`.
+ */
+hoist_status hoist_library_loader_set_needed(struct hoist_library_loader *loader,
+                                             hoist_needed_callback callback,
+                                             void *context,
+                                             struct hoist_error **error);
+
+/**
+ * Tells gdb of all libraries: breakpoints, lines, unwinding.
+ *
+ * Errors: `BUSY`.
+ * Threads: as for `hoist_library_loader_set_lazy`.
+ */
+hoist_status hoist_library_loader_tell_gdb(struct hoist_library_loader *loader,
+                                           struct hoist_error **error);
+
+/**
+ * Tells perf of all libraries, by its map of this process (`/tmp/perf-PID.map`).
+ *
+ * Errors: `FILE` if the map cannot be written; `BUSY`.
+ * Threads: as for `hoist_library_loader_set_lazy`.
+ */
+hoist_status hoist_library_loader_tell_perf(struct hoist_library_loader *loader,
+                                            struct hoist_error **error);
+
+/**
+ * Writes all functions of libraries, with their code and lines, to `jit-PID.dump` in `folder`: as `hoist_loader_tell_jitdump`.
+ *
+ * Errors: `FILE` if that cannot be written, or not be mapped executable; `BUSY`.
+ * Threads: as for `hoist_library_loader_set_lazy`.
+ */
+hoist_status hoist_library_loader_tell_jitdump(struct hoist_library_loader *loader,
+                                               const char *folder,
+                                               struct hoist_error **error);
+
+/**
+ * Tells the program of all libraries, with those that are loaded because they are needed. See `hoist_observer`, which is copied.
+ *
+ * Errors: `INVALID_ARGUMENT` if `observer->loaded` is NULL; `BUSY`.
+ * Threads: as for `hoist_library_loader_set_lazy`.
+ */
+hoist_status hoist_library_loader_tell(struct hoist_library_loader *loader,
+                                       const struct hoist_observer *observer,
+                                       struct hoist_error **error);
+
+/**
+ * `hoist_library_open_file` with options.
+ *
+ * Errors: as `hoist_library_open_file`; `OTHER` if an observer refuses.
+ * Threads: any number at once, with different symbols; a loader may be shared if its callbacks may.
+ */
+hoist_status hoist_library_loader_open_file(const struct hoist_library_loader *loader,
+                                            const char *path,
+                                            const struct hoist_symbols *symbols,
+                                            struct hoist_library **library,
+                                            struct hoist_error **error);
+
+/**
+ * `hoist_library_open_memory` with options.
+ *
+ * Errors: as `hoist_library_open_file`; `OTHER` if an observer refuses.
+ * Threads: as for `hoist_library_loader_open_file`.
+ */
+hoist_status hoist_library_loader_open_memory(const struct hoist_library_loader *loader,
+                                              const void *data,
+                                              size_t size,
+                                              const struct hoist_symbols *symbols,
+                                              struct hoist_library **library,
+                                              struct hoist_error **error);
+
+/**
+ * Frees a loader; NULL is none. What it has loaded stays.
+ *
+ * Threads: nobody uses the loader any more.
+ */
+void hoist_library_loader_free(struct hoist_library_loader *loader);
 
 /**
  * Links objects, for any of the machines, into bytes that run at `base`. Nothing is mapped. `symbols` may be NULL: nothing is defined

@@ -22,6 +22,7 @@
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 #if __cplusplus >= 202002L
 #include <span>
@@ -234,6 +235,11 @@ public:
         detail::call(hoist_symbols_define, handle_.get(), name.c_str(), address, kind);
         return *this;
     }
+    /** Of the process and of the libraries of the system that are in the list so far. */
+    Symbols &copy_relocations(bool are_wanted) {
+        detail::call(hoist_symbols_set_copy_relocations, handle_.get(), are_wanted);
+        return *this;
+    }
     inline Symbols &module(const Module &module);
     inline Symbols &library(const Library &library);
     Symbols &archive_file(const std::string &path) {
@@ -382,6 +388,8 @@ public:
     Loader &gdb() { return set(hoist_loader_tell_gdb); }
     Loader &perf() { return set(hoist_loader_tell_perf); }
     Loader &jitdump(const std::string &folder) { return set(hoist_loader_tell_jitdump, folder.c_str()); }
+    /** Its functions must not throw. */
+    Loader &tell(const hoist_observer &observer) { return set(hoist_loader_tell, &observer); }
     /** Loads objects, with the symbols of the process. */
     Module load(const Objects &objects) const {
         const hoist_symbols *process = nullptr;
@@ -428,6 +436,11 @@ public:
     template <typename F> F *function(const std::string &name) const {
         return detail::typed<F>(detail::made<hoist_function>(hoist_library_function, handle_.get(), name.c_str()));
     }
+    /** The function of a version. */
+    template <typename F> F *function(const std::string &name, const std::string &version) const {
+        return detail::typed<F>(
+            detail::made<hoist_function>(hoist_library_function_version, handle_.get(), name.c_str(), version.c_str()));
+    }
     void *address(const std::string &name) const {
         return detail::made<void *>(hoist_library_address, handle_.get(), name.c_str());
     }
@@ -451,6 +464,7 @@ public:
     const hoist_library *get() const noexcept { return handle_.get(); }
 
 private:
+    friend class LibraryLoader;
     explicit Library(hoist_library *taken) noexcept : handle_(taken) {}
     static Library from_file(const std::string &path, const hoist_symbols *symbols, std::uint64_t limit) {
         return Library(detail::made<hoist_library *>(hoist_library_open_file, path.c_str(), symbols, limit));
@@ -460,6 +474,106 @@ private:
         return Library(detail::made<hoist_library *>(hoist_library_open_memory, data, bytes.size(), symbols, limit));
     }
     detail::Handle<hoist_library, hoist_library_free> handle_;
+};
+
+/** How shared libraries are loaded: hoist_library_loader. */
+class LibraryLoader {
+public:
+    /** A library that is needed: one that is loaded, or bytes, which are looked at until the load asks again or ends. */
+    using Needed = std::variant<const Library *, Bytes>;
+    /** Says what is needed by a name, or that it does not know. What it throws is thrown by the load that asked. */
+    using Find = std::function<std::optional<Needed>(const char *name)>;
+
+    LibraryLoader() : handle_(hoist_library_loader_new()) {}
+    LibraryLoader &lazy(bool is_wanted) { return set(hoist_library_loader_set_lazy, is_wanted); }
+    LibraryLoader &limit(std::uint64_t bytes) { return set(hoist_library_loader_set_limit, bytes); }
+    LibraryLoader &origin(const std::string &folder) { return set(hoist_library_loader_set_origin, folder.c_str()); }
+    LibraryLoader &needed(Find find) {
+        auto asked = std::make_unique<Asked>();
+        asked->find = std::move(find);
+        set(hoist_library_loader_set_needed, &Asked::ask, static_cast<void *>(asked.get()));
+        asked_ = std::move(asked);
+        return *this;
+    }
+    LibraryLoader &gdb() { return set(hoist_library_loader_tell_gdb); }
+    LibraryLoader &perf() { return set(hoist_library_loader_tell_perf); }
+    LibraryLoader &jitdump(const std::string &folder) { return set(hoist_library_loader_tell_jitdump, folder.c_str()); }
+    /** Its functions must not throw. */
+    LibraryLoader &tell(const hoist_observer &observer) { return set(hoist_library_loader_tell, &observer); }
+
+    Library open_file(const std::string &path) const {
+        return asking([&] { return file(path, nullptr); });
+    }
+    Library open_file(const std::string &path, const Symbols &symbols) const {
+        return asking([&] { return symbols.asking([&] { return file(path, symbols.get()); }); });
+    }
+    Library open_memory(Bytes bytes) const {
+        return asking([&] { return memory(bytes, nullptr); });
+    }
+    Library open_memory(Bytes bytes, const Symbols &symbols) const {
+        return asking([&] { return symbols.asking([&] { return memory(bytes, symbols.get()); }); });
+    }
+    const hoist_library_loader *get() const noexcept { return handle_.get(); }
+
+private:
+    struct Asked {
+        Find find;
+        std::exception_ptr thrown;
+
+        static bool ask(void *context, const char *name, hoist_needed_library *needed) noexcept {
+            auto *asked = static_cast<Asked *>(context);
+            try {
+                const std::optional<Needed> found = asked->thrown == nullptr ? asked->find(name) : std::nullopt;
+                if (!found) {
+                    return false;
+                }
+                if (const auto *library = std::get_if<const Library *>(&*found)) {
+                    needed->library = (*library)->get();
+                } else {
+                    const Bytes bytes = std::get<Bytes>(*found);
+                    needed->data = bytes.data();
+                    needed->size = bytes.size();
+                }
+                return true;
+            } catch (...) {
+                asked->thrown = std::current_exception();
+            }
+            return false;
+        }
+    };
+
+    /** Does what asks for libraries, and throws what the function has thrown meanwhile. */
+    template <typename W> Library asking(W work) const {
+        try {
+            Library result = work();
+            rethrow();
+            return result;
+        } catch (const Error &) {
+            rethrow();
+            throw;
+        }
+    }
+    void rethrow() const {
+        if (asked_ != nullptr) {
+            if (auto thrown = std::exchange(asked_->thrown, nullptr)) {
+                std::rethrow_exception(thrown);
+            }
+        }
+    }
+    Library file(const std::string &path, const hoist_symbols *symbols) const {
+        return Library(detail::made<hoist_library *>(hoist_library_loader_open_file, handle_.get(), path.c_str(), symbols));
+    }
+    Library memory(Bytes bytes, const hoist_symbols *symbols) const {
+        const void *data = bytes.data();
+        return Library(
+            detail::made<hoist_library *>(hoist_library_loader_open_memory, handle_.get(), data, bytes.size(), symbols));
+    }
+    template <typename F, typename... A> LibraryLoader &set(F function, A... arguments) {
+        detail::call(function, handle_.get(), arguments...);
+        return *this;
+    }
+    std::unique_ptr<Asked> asked_;
+    detail::Handle<hoist_library_loader, hoist_library_loader_free> handle_;
 };
 
 inline Symbols &Symbols::module(const Module &module) {

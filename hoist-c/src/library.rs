@@ -4,10 +4,10 @@ use crate::address::{Function, function_at, pointer_to};
 use crate::border::{Bytes, Text, alone, fallible, give, handle, infallible, place};
 use crate::error::{Error, Status, c_string};
 use crate::faults::{host, io};
+use crate::library_options::LibraryOptions;
 use crate::source::{Source, SymbolSources};
 use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
-use exec_host::library::LibraryLoader;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::path::Path;
@@ -26,25 +26,30 @@ impl Library {
         &self.inner
     }
 
-    /// Loads what the bytes are. `folder` is what `$ORIGIN` stands for; `limit` is 0 where the size of the file is to say it.
-    fn open(
+    /// Loads what the file at `path` is.
+    pub(crate) fn open_file(
+        path: &Path,
+        symbols: Option<&SymbolSources>,
+        options: &LibraryOptions,
+    ) -> Result<Self, Error> {
+        let bytes = std::fs::read(path).map_err(|cause| io(&cause, path))?;
+        let opened = Self::open(bytes, path.parent(), symbols, options);
+        opened.map_err(|error| error.of_file(&path.to_string_lossy()))
+    }
+
+    /// Loads what the bytes are. `folder` is what `$ORIGIN` stands for if the options do not say it.
+    pub(crate) fn open(
         bytes: Vec<u8>,
         folder: Option<&Path>,
         symbols: Option<&SymbolSources>,
-        limit: u64,
+        options: &LibraryOptions,
     ) -> Result<Self, Error> {
         let mut sources = symbols.map(|symbols| alone(&symbols.0, "symbols")).transpose()?;
-        let mut loader = LibraryLoader::new();
-        if limit != 0 {
-            loader = loader.limit(limit);
-        }
+        let mut loader = options.loader(folder);
         for source in sources.iter().flat_map(|sources| sources.iter()) {
             if let Source::Library(library) = source {
                 loader = loader.library(library);
             }
-        }
-        if let Some(folder) = folder {
-            loader = loader.origin(folder);
         }
         if let Some(sources) = &mut sources {
             loader = loader.symbols(&mut **sources);
@@ -75,10 +80,8 @@ pub extern "C" fn hoist_library_open_file(
 ) -> Status {
     fallible(error, || {
         let library = place(library, "library")?;
-        let path = path.path("path")?;
-        let bytes = std::fs::read(path).map_err(|cause| io(&cause, path))?;
-        let opened = Library::open(bytes, path.parent(), symbols, limit);
-        give(library, opened.map_err(|error| error.of_file(&path.to_string_lossy()))?);
+        let options = LibraryOptions { limit, ..LibraryOptions::default() };
+        give(library, Library::open_file(path.path("path")?, symbols, &options)?);
         Ok(())
     })
 }
@@ -100,7 +103,8 @@ pub extern "C" fn hoist_library_open_memory(
         let library = place(library, "library")?;
         // SAFETY: the length is that of `data`.
         let bytes = unsafe { data.get(size, "data")? };
-        give(library, Library::open(bytes.to_vec(), None, symbols, limit)?);
+        let options = LibraryOptions { limit, ..LibraryOptions::default() };
+        give(library, Library::open(bytes.to_vec(), None, symbols, &options)?);
         Ok(())
     })
 }
@@ -120,6 +124,27 @@ pub extern "C" fn hoist_library_function(
     fallible(error, || {
         let function = place(function, "function")?;
         let address = handle(library, "library")?.inner.function(name.get("name")?);
+        *function = function_at(address.map_err(|error| host(&error, &[]))?);
+        Ok(())
+    })
+}
+
+/// The function `name` of a version, as `dlvsym` has it: `HOIST_0.1`. Good as long as the library.
+///
+/// Errors: `NOT_FOUND`, `NOT_FUNCTION`.
+/// Threads: any number at once.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_library_function_version(
+    library: Option<&Library>,
+    name: Text,
+    version: Text,
+    function: Option<&mut MaybeUninit<Function>>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let function = place(function, "function")?;
+        let library = &handle(library, "library")?.inner;
+        let address = library.function_version(name.get("name")?, version.get("version")?);
         *function = function_at(address.map_err(|error| host(&error, &[]))?);
         Ok(())
     })

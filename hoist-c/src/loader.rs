@@ -6,10 +6,11 @@ use crate::faults::{host, io};
 use crate::module::Module;
 use crate::object::Object;
 use crate::objects::Objects;
+use crate::observer::{Observer, perf_map};
 use crate::source::SymbolSources;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
-use exec_host::observer::{GdbInterface, JitDump, PerfMap};
+use exec_host::observer::{GdbInterface, JitDump};
 use exec_host::symbols::{ArchiveSource, Symbols};
 use exec_host::{CodeArena, Process};
 use std::sync::{Arc, Mutex};
@@ -152,12 +153,7 @@ pub extern "C" fn hoist_loader_tell_perf(
     loader: Option<NonNull<Loader>>,
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
-    set(loader, error, |loader| {
-        let map = PerfMap::create().map_err(|cause| {
-            io(&cause, format!("/tmp/perf-{}.map", std::process::id()).as_ref())
-        })?;
-        Ok(loader.observer(map))
-    })
+    set(loader, error, |loader| Ok(loader.observer(perf_map()?)))
 }
 
 /// Writes all functions that are loaded, with their code and lines, to `jit-PID.dump` in `folder`, for `perf record -k CLOCK_MONOTONIC` and
@@ -178,6 +174,19 @@ pub extern "C" fn hoist_loader_tell_jitdump(
     })
 }
 
+/// Tells the program of all modules. See `hoist_observer`, which is copied.
+///
+/// Errors: `INVALID_ARGUMENT` if `observer->loaded` is NULL; `BUSY`.
+/// Threads: as for `hoist_loader_set_dual_mapping`.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_loader_tell(
+    loader: Option<NonNull<Loader>>,
+    observer: Option<&Observer>,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    set(loader, error, |loader| Ok(loader.observer(Observer::given(observer)?)))
+}
+
 /// Loads objects into memory of this process: code, read-only data and writable data apart, no page writable and executable. No
 /// code runs; constructors are for `hoist_module_initialize`.
 ///
@@ -185,7 +194,7 @@ pub extern "C" fn hoist_loader_tell_jitdump(
 /// freed or used again afterwards. On error `*module` is NULL and nothing stays mapped.
 ///
 /// Errors: what is wrong with which object (`BAD_FILE`, `UNSUPPORTED`, `LAYOUT`, `RELOCATION`, `UNDEFINED_SYMBOL` ...); `MEMORY`,
-/// `TOO_LARGE`, `THREAD_LOCAL`; `INVALID_ARGUMENT` if there are no objects; `BUSY`.
+/// `TOO_LARGE`, `THREAD_LOCAL`; `INVALID_ARGUMENT` if there are no objects; `OTHER` if an observer refuses; `BUSY`.
 /// Threads: any number at once, with different objects and symbols; a loader may be shared.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_loader_load(

@@ -137,4 +137,11 @@ impl Symbols for Source {
     fn has_objects(&self) -> bool {
         matches!(self, Self::Archive(_))
     }
+
+    fn copy_relocate(&mut self, name: Name<'_>, limit: Option<u64>) -> bool {
+        match self {
+            Self::Process(process) => process.copy_relocate(name, limit),
+            _ => false,
+        }
+    }
 }

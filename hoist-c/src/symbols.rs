@@ -70,6 +70,30 @@ pub extern "C" fn hoist_symbols_add_system_library(
     })
 }
 
+/// Whether variables of libraries of the system may be moved to where code without `-fPIC` reaches them, as linkers of programs have it (copy
+/// relocations): of the process and of the libraries that are in the list so far. Libraries follow; no other thread may use such a variable while
+/// it is moved, which a load does that needs it, and it stays there. Off at first.
+///
+/// Errors: `BUSY`.
+/// Threads: as for `hoist_symbols_add_process`.
+#[unsafe(no_mangle)]
+pub extern "C" fn hoist_symbols_set_copy_relocations(
+    symbols: Option<NonNull<SymbolSources>>,
+    are_wanted: bool,
+    error: Option<&mut MaybeUninit<*mut Error>>,
+) -> Status {
+    fallible(error, || {
+        let symbols = handle(changed(symbols), "symbols")?;
+        for source in alone(&symbols.0, "symbols")?.iter_mut() {
+            if let Source::Process(process) = source {
+                // SAFETY: who asks for it guarantees that nobody else uses the variables meanwhile.
+                unsafe { process.copy_relocations(are_wanted) };
+            }
+        }
+        Ok(())
+    })
+}
+
 /// Adds a function to ask, with what it is given. See `hoist_symbol_callback`. `context` may be NULL, and must be good as long as the
 /// list is used.
 ///

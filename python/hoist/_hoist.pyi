@@ -95,7 +95,15 @@ class Loaded:
 class LoadedLibrary:
     @property
     def name(self) -> str: ...
-    def function(self, name: str, args: Tuple[Type, ...], ret: Type, gives_up_lock: bool, owner: Any) -> Function: ...
+    def function(
+        self,
+        name: str,
+        args: Tuple[Type, ...],
+        ret: Type,
+        gives_up_lock: bool,
+        owner: Any,
+        version: Optional[str] = None,
+    ) -> Function: ...
     def address(self, name: str) -> int: ...
     def symbol_at(self, address: int) -> Optional[Tuple[str, int]]: ...
     def extent(self) -> Tuple[int, int]: ...
@@ -177,7 +185,7 @@ def open_library(
     ask: Optional[Callable[[str], Optional[Tuple[int, bool, Any]]]],
     sources: Sequence[Any],
     origin: Optional[str],
-    limit: Optional[int],
+    options: Optional[Dict[str, Any]],
 ) -> LoadedLibrary: ...
 def link(
     objects: Sequence[Tuple[str, Any]], names: Dict[str, int], wanted: Sequence[str], options: Dict[str, Any]

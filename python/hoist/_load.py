@@ -350,6 +350,24 @@ class Library(_Code):
 
     __slots__ = ()
 
+    def fn(
+        self,
+        name: str,
+        args: Iterable[TypeLike] = (),
+        ret: TypeLike = None,
+        *,
+        nogil: bool = True,
+        version: Optional[str] = None,
+    ) -> _hoist.Function:
+        """The function `name`, to be called with arguments of the types `args`; its result is of type `ret`: as `dlsym` has it, the
+        library's own of the default version, else that of the first library that has one of those that it needs. With `version` the
+        one of that version, as `dlvsym` has it.
+
+        `nogil` and what is raised are as for `Module.fn`.
+        """
+        arguments, result = _signature(args, ret)
+        return self._native.function(name, arguments, result, nogil, self, version)
+
     @property
     def name(self) -> str:
         """Its name (`DT_SONAME`); empty if it has none."""
@@ -380,6 +398,9 @@ def load(
     perf_map: bool = False,
     jitdump: "Union[str, os.PathLike[str], None]" = None,
     copy_relocations: bool = False,
+    lazy: bool = False,
+    needed: Union[Mapping[str, Any], Callable[[str], Any], None] = None,
+    observer: Optional[Callable[[str, List[Dict[str, Any]]], Optional[Callable[[], Any]]]] = None,
 ) -> "Union[Module, Any]":
     """Loads objects into this process: a `hoist.Module`; of one shared library a `hoist.Library`.
 
@@ -406,8 +427,19 @@ def load(
     `arena`        a `hoist.Arena`: memory that small modules share
     `gdb`, `perf_map`  tells a debugger, or writes names to /tmp/perf-PID.map
     `jitdump`      a folder: writes code and lines to jit-PID.dump there, for `perf inject --jit`
+    `observer`     is called as `observer(name, functions)` when code is in place and none of it has run: with the name of a library, empty
+                   of a module, and rows with `name`, `address`, `size`, `object` (a number) and `is_stub`. What it gives, if
+                   not None, is called when the code goes
     `copy_relocations`  whether variables of libraries may be moved to where code without -fPIC reaches them, as linkers of
                    executables have it; no other thread may use them meanwhile
+
+    Of shared libraries, as `objects` or as bytes among `libs`:
+
+    `lazy`         leaves functions that nobody has to their first call; a call of one that there is not even then ends the process
+    `needed`       a dictionary of names, or a function that is asked for names of libraries that are needed, before the dynamic loader:
+                   bytes, a path, a `hoist.Library`, or None. So a program has libraries inside of itself, in an archive
+
+    A shared library alone has `libs`, `symbols`, `limit`, `gdb`, `perf_map`, `jitdump`, `observer`, and these two; others are refused.
 
     Raises `hoist.FormatError`, `hoist.UndefinedSymbolError`, `hoist.RelocationError`, `hoist.LinkError`, `hoist.ResourceError`,
     `hoist.LibraryError`; nothing stays loaded then.
@@ -423,7 +455,10 @@ def load(
         raise TypeError("libs is a list of libraries, not one")
     if not wanted:
         raise TypeError("load() needs an object")
-    given = (replaceable, relax, dual_mapping, huge_pages, limit, arena, gdb, perf_map, jitdump, copy_relocations)
+    find = None if needed is None else _needed(needed)
+    given = (
+        replaceable, relax, dual_mapping, huge_pages, limit, arena, gdb, perf_map, jitdump, copy_relocations, lazy, find, observer
+    )  # fmt: skip
     options = None if given == _PLAIN_OPTIONS else dict(zip(_OPTIONS, given))
     return _load(wanted, list(libs), symbols, options, process=process, initialize=initialize)
 
@@ -440,8 +475,13 @@ _OPTIONS = (
     "perf_map",
     "jitdump",
     "copy_relocations",
+    "lazy",
+    "needed",
+    "observer",
 )
-_PLAIN_OPTIONS = (False, True, False, False, None, None, False, False, None, False)
+_PLAIN_OPTIONS = (False, True, False, False, None, None, False, False, None, False, False, None, None)
+#: Those that a shared library has not; what cannot be done for it is not done silently.
+_OF_OBJECTS = ("replaceable", "dual_mapping", "huge_pages", "arena", "copy_relocations")
 #: Those of what takes the place of functions.
 _REPLACING = {**dict(zip(_OPTIONS, _PLAIN_OPTIONS)), "replaceable": True}
 
@@ -467,7 +507,7 @@ def _load(
     initialize: bool = True,
     keep: Optional[Module] = None,
 ) -> Any:
-    sources, opened, kept = _sources(libs)
+    sources, opened, kept = _sources(libs, options)
     parts: List[Tuple[str, Any]] = []
     archives: List[Any] = []
     shared: List[Any] = []
@@ -483,8 +523,9 @@ def _load(
     names, ask = _names(symbols)
     for one, label, data in shared:
         origin = os.path.dirname(os.path.abspath(os.fspath(one))) if isinstance(one, (str, os.PathLike)) else None
-        most = None if options is None else options["limit"]
-        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, most))
+        if not parts and not archives:
+            _refuse_for_library(options, process, initialize)
+        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, options))
     if shared and not parts and not archives:
         if len(shared) == 1:
             return Library(sources[-1], (kept, sources))
@@ -500,12 +541,33 @@ def _load(
     return Module(native, kept)
 
 
+def _refuse_for_library(options: Optional[Dict[str, Any]], process: bool, initialize: bool) -> None:
+    """Raises if something is wanted of a shared library that only objects have."""
+    wanted = [] if options is None else [f"{name}={options[name]!r}" for name in _OF_OBJECTS if options[name]]
+    wanted += [f"{name}=False" for name, value in (("process", process), ("initialize", initialize)) if not value]
+    if wanted:
+        raise TypeError(f"a shared library is not loaded with {', '.join(wanted)}")
+
+
+def _needed(needed: Any) -> Callable[[str], Any]:
+    """Who is asked for libraries that are needed, as the native part wants it."""
+    ask = needed if callable(needed) else needed.get
+
+    def find(name: str) -> Any:
+        found = ask(name)
+        if found is None:
+            return None
+        return found._native if isinstance(found, Library) else read(found)[1]
+
+    return find
+
+
 def _archive(one: Any, label: str, data: Any) -> Any:
     is_path = isinstance(one, (str, os.PathLike))
     return _hoist.Archive(data, label, os.fspath(one) if is_path else None)
 
 
-def _sources(libs: List[Any]) -> Tuple[List[Any], List[str], List[Any]]:
+def _sources(libs: List[Any], options: Optional[Dict[str, Any]]) -> Tuple[List[Any], List[str], List[Any]]:
     """Where symbols come from: what the native part asks, libraries for dlopen, and what must be kept."""
     sources: List[Any] = []
     opened: List[str] = []
@@ -532,7 +594,7 @@ def _sources(libs: List[Any]) -> Tuple[List[Any], List[str], List[Any]]:
             if start[:8] in _ARCHIVES:
                 sources.append(_archive(lib, label, data))
             elif _is_shared(start):
-                sources.append(_hoist.open_library(data, label, {}, None, sources, None, None))
+                sources.append(_hoist.open_library(data, label, {}, None, sources, None, options))
             else:
                 sources.append(_hoist.load([(label, data)], {}, None, list(sources), [], True, None, None))
     return sources, opened, kept

@@ -25,6 +25,7 @@ mod loaded;
 mod loader;
 mod memory;
 mod object;
+mod observers;
 mod opening;
 mod pointer;
 mod refused;

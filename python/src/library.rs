@@ -40,7 +40,8 @@ impl LoadedLibrary {
         Ok(self.library(py)?.name().to_string())
     }
 
-    #[pyo3(signature = (name, args, ret, gives_up_lock, owner))]
+    #[pyo3(signature = (name, args, ret, gives_up_lock, owner, version=None))]
+    #[expect(clippy::too_many_arguments, reason = "called from hoist/_load.py only")]
     fn function(
         &self,
         py: Python<'_>,
@@ -49,9 +50,14 @@ impl LoadedLibrary {
         ret: Type,
         gives_up_lock: bool,
         owner: Py<PyAny>,
+        version: Option<&str>,
     ) -> PyResult<Py<PyAny>> {
-        let address =
-            self.library(py)?.function(name).map_err(|error| NOBODY.loading(error).error(py))?;
+        let library = self.library(py)?;
+        let found = match version {
+            Some(version) => library.function_version(name, version),
+            None => library.function(name),
+        };
+        let address = found.map_err(|error| NOBODY.loading(error).error(py))?;
         function::make(
             py,
             address,

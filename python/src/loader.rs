@@ -3,11 +3,10 @@
 use crate::errors::Objects;
 use crate::held::Held;
 use crate::loaded::Loaded;
+use crate::observers::{Observers, Raised};
 use crate::sources::{Given, Names, Opened, Source};
-use exec_host::observer::{GdbInterface, JitDump, PerfMap};
 use exec_host::symbols::{Symbols as _, keep_data};
 use exec_host::{CodeArena, Loader};
-use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
@@ -51,45 +50,27 @@ pub(crate) struct LoadOptions {
     dual_mapping: bool,
     huge_pages: bool,
     relax: bool,
-    gdb: bool,
-    perf_map: bool,
     limit: Option<u64>,
     arena: Option<Py<Arena>>,
-    jitdump: Option<PathBuf>,
     copy_relocations: bool,
 }
 
 impl LoadOptions {
-    fn loader(&self) -> PyResult<Loader> {
+    fn loader(&self) -> Loader {
         let mut loader = PLAIN
             .clone()
             .replaceable(self.replaceable)
             .dual_mapping(self.dual_mapping)
             .huge_pages(self.huge_pages)
             .relax(self.relax);
-        if self.gdb {
-            loader = loader.observer(GdbInterface);
-        }
-        if self.perf_map {
-            let map = PerfMap::create();
-            loader = loader.observer(map.map_err(|error| unwritten("the map for perf", &error))?);
-        }
-        if let Some(folder) = &self.jitdump {
-            let dump = JitDump::create(folder);
-            loader = loader.observer(dump.map_err(|error| unwritten("the dump for perf", &error))?);
-        }
         if let Some(limit) = self.limit {
             loader = loader.limit(limit);
         }
         if let Some(arena) = &self.arena {
             loader = loader.arena(&arena.get().0);
         }
-        Ok(loader)
+        loader
     }
-}
-
-fn unwritten(what: &str, error: &std::io::Error) -> PyErr {
-    PyOSError::new_err(format!("{what}: {error}"))
 }
 
 /// Loads objects, each a label and its bytes; without options as if nothing was said.
@@ -105,14 +86,21 @@ pub(crate) fn load(
     libraries: Vec<PathBuf>,
     process: bool,
     keep: Option<&Bound<'_, Loaded>>,
-    options: Option<LoadOptions>,
+    options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Loaded> {
     let (labels, bytes): (Vec<String>, Vec<_>) = objects.into_iter().unzip();
     let bytes: Vec<Held> = bytes.iter().map(Held::of).collect::<PyResult<_>>()?;
     let sources: Vec<Source> = sources.iter().map(Source::of).collect::<PyResult<_>>()?;
     let keep = keep.map(|loaded| loaded.get().module(py)).transpose()?;
-    let loader = options.as_ref().map_or_else(|| Ok(PLAIN.clone()), LoadOptions::loader)?;
-    let copies = options.is_some_and(|options| options.copy_relocations);
+    let raised = Raised::default();
+    let (mut loader, mut copies) = (PLAIN.clone(), false);
+    if let Some(options) = options {
+        let wanted: LoadOptions = options.extract()?;
+        (loader, copies) = (wanted.loader(), wanted.copy_relocations);
+        for observer in options.extract::<Observers>()?.all(&raised)? {
+            loader = loader.observer(observer);
+        }
+    }
     let objects = Objects { labels: &labels, bytes: &bytes };
     let mut names = Names::new(names, ask);
     let loaded = py.detach(|| {
@@ -125,7 +113,7 @@ pub(crate) fn load(
         let symbols = (&mut names).or(sources).or(opened);
         loader.load(given, symbols)
     });
-    if let Some(raised) = names.raised.take() {
+    if let Some(raised) = names.raised.take().or_else(|| raised.take()) {
         return Err(raised);
     }
     let module = loaded.map_err(|error| objects.loading(error).error(py))?;

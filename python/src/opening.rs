@@ -3,15 +3,26 @@
 use crate::errors::Objects;
 use crate::held::Held;
 use crate::library::LoadedLibrary;
+use crate::observers::{Observers, Raised};
 use crate::sources::{Given, Names, Source};
-use exec_host::library::LibraryLoader;
+use elf_core::Name;
+use exec_host::library::{LibraryLoader, NeededLibrary};
 use exec_host::symbols::Symbols as _;
 use pyo3::prelude::*;
 use std::path::PathBuf;
 
-/// Loads a shared library out of bytes.
+/// How a library is loaded: as `hoist.load` documents it.
+#[derive(Default, FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct LibraryOptions {
+    limit: Option<u64>,
+    lazy: bool,
+    needed: Option<Py<PyAny>>,
+}
+
+/// Loads a shared library out of bytes; without options as if nothing was said.
 #[pyfunction]
-#[pyo3(signature = (data, label, names, ask, sources, origin, limit))]
+#[pyo3(signature = (data, label, names, ask, sources, origin, options))]
 #[expect(clippy::too_many_arguments, reason = "called from hoist/_load.py only")]
 pub(crate) fn open_library(
     py: Python<'_>,
@@ -21,12 +32,18 @@ pub(crate) fn open_library(
     ask: Option<Py<PyAny>>,
     sources: Vec<Bound<'_, PyAny>>,
     origin: Option<PathBuf>,
-    limit: Option<u64>,
+    options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<LoadedLibrary> {
     let data = Held::of(data)?;
     let sources: Vec<Source> = sources.iter().map(Source::of).collect::<PyResult<_>>()?;
     let mut names = Names::new(names, ask);
+    let raised = Raised::default();
+    let (given, observers) = match options {
+        Some(options) => (options.extract()?, options.extract::<Observers>()?.all(&raised)?),
+        None => (LibraryOptions::default(), Vec::new()),
+    };
     let opened = py.detach(|| {
+        let LibraryOptions { limit, lazy, needed } = given;
         let mut loader = LibraryLoader::new();
         for source in &sources {
             if let Source::Library(library) = source {
@@ -36,13 +53,22 @@ pub(crate) fn open_library(
         if let Some(limit) = limit {
             loader = loader.limit(limit);
         }
+        if lazy {
+            loader = loader.lazy();
+        }
+        if let Some(needed) = &needed {
+            loader = loader.needed(|name| find(needed, name, &raised));
+        }
+        for observer in observers {
+            loader = loader.observer(observer);
+        }
         if let Some(origin) = origin {
             loader = loader.origin(origin);
         }
         // SAFETY: who loads a library guarantees its constructors.
         unsafe { loader.symbols((&mut names).or(sources)).open(data) }
     });
-    if let Some(raised) = names.raised.take() {
+    if let Some(raised) = names.raised.take().or_else(|| raised.take()) {
         return Err(raised);
     }
     let library = opened.map_err(|error| {
@@ -51,4 +77,25 @@ pub(crate) fn open_library(
         failure.error(py)
     })?;
     Ok(LoadedLibrary::new(library))
+}
+
+/// The library that a function of Python's has by this name: one that is loaded, or bytes.
+fn find(needed: &Py<PyAny>, name: Name<'_>, raised: &Raised) -> Option<NeededLibrary> {
+    if raised.is_set() {
+        return None;
+    }
+    let found = Python::attach(|py| {
+        let found = needed.bind(py).call1((name.to_string(),))?;
+        if found.is_none() {
+            return Ok(None);
+        }
+        match found.cast::<LoadedLibrary>() {
+            Ok(library) => Ok(Some(library.get().library(py)?.into())),
+            Err(_) => Ok(Some(NeededLibrary::bytes(Held::of(&found)?))),
+        }
+    });
+    found.unwrap_or_else(|error| {
+        raised.set(error);
+        None
+    })
 }

@@ -8,7 +8,6 @@ import gc
 import mmap
 import os
 import pathlib
-import platform
 import struct
 import subprocess
 import threading
@@ -563,13 +562,3 @@ def test_code_for_perf(elftest, tmp_path):
         pathlib.Path(f"/tmp/perf-{os.getpid()}.map").unlink(missing_ok=True)
     with pytest.raises(OSError, match="the dump for perf"):
         hoist.load(elftest, jitdump=tmp_path / "absent")
-
-
-def test_variables_of_libraries_are_moved_if_they_may_be(compile_c, tmp_path):
-    if platform.machine() != "x86_64":
-        skip("test_variables_of_libraries_are_moved_if_they_may_be", "x86-64")
-    (tmp_path / "v.c").write_text("int far_away = 41; int get(void) { return far_away; }")
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", tmp_path / "libv.so", tmp_path / "v.c"], check=True)
-    near = compile_c("extern int far_away; int get(void); int call(void) { ++far_away; return get(); }", "-fno-pic", "-mcmodel=small")
-    module = hoist.load(near, libs=[str(tmp_path / "libv.so")], copy_relocations=True)
-    assert module.fn("call", ret=hoist.i32)() == 42

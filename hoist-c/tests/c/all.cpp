@@ -1,4 +1,5 @@
-// all PLUGIN.o VERSION1.o VERSION2.o KERNELS.cubin FATBIN LIBBASE.a LIBBASE.so KERNELS_90a.cubin: hoist.hpp.
+// all PLUGIN.o VERSION1.o VERSION2.o KERNELS.cubin FATBIN LIBBASE.a LIBBASE.so KERNELS_90a.cubin LIBUSER.so
+// LIBVERSIONS.so: hoist.hpp.
 #include <hoist.hpp>
 
 #include <cstdio>
@@ -151,6 +152,44 @@ void files(char **argv) {
     CHECK(base >= extent.first && base < static_cast<const char *>(extent.first) + extent.second);
 }
 
+bool tell_loaded(void *context, const char *name, const hoist_observed_function_row *, std::size_t count, void **) {
+    static_cast<std::string *>(context)->append(count > 0 ? name : "nothing").append(" ");
+    return true;
+}
+
+void libraries(char **argv) {
+    const auto base = read(argv[7]);
+    std::string names;
+    hoist::LibraryLoader loader;
+    loader.lazy(true).limit(std::uint64_t{1} << 24).origin("/").gdb();
+    loader.tell({&names, tell_loaded, nullptr});
+    loader.needed([&](const char *name) -> std::optional<hoist::LibraryLoader::Needed> {
+        return std::strcmp(name, "libbase.so") == 0 ? std::optional(hoist::LibraryLoader::Needed(base)) : std::nullopt;
+    });
+    const hoist::Library user = loader.open_file(argv[9]);
+    CHECK(user.function<int(int)>("used")(3) == 31 && names.find("libuser.so ") != std::string::npos);
+    CHECK(names.find("libbase.so ") != std::string::npos);
+    const hoist::Library loaded = hoist::Library::open_memory(base);
+    loader.needed([&](const char *) { return std::optional(hoist::LibraryLoader::Needed(&loaded)); });
+    CHECK(loader.open_file(argv[9], hoist::Symbols().process()).function<int(int)>("used")(4) == 41);
+    loader.needed([](const char *) -> std::optional<hoist::LibraryLoader::Needed> { throw Own(); });
+    bool is_own = false;
+    try {
+        const auto bytes = read(argv[9]);
+        loader.open_memory(bytes);
+    } catch (const Own &) {
+        is_own = true;
+    }
+    CHECK(is_own);
+    const hoist::Library versions = hoist::Library::open_file(argv[10]);
+    CHECK(versions.function<int()>("value")() == 2 && versions.function<int()>("value", "V_1")() == 1);
+    CHECK(thrown([&] { versions.function<int()>("value", "V_9"); }).status() == HOIST_STATUS_NOT_FOUND);
+    names.clear();
+    hoist::Loader objects;
+    objects.tell({&names, tell_loaded, nullptr}).load(hoist::Objects().file(argv[2]), hoist::Symbols().process().copy_relocations(true));
+    CHECK(names == " ");
+}
+
 void gpus(char **argv) {
     const hoist::Cubin cubin = hoist::Cubin::open(argv[4]);
     CHECK(cubin.info().sm == 80 && cubin.kernels().size() > 3);
@@ -222,8 +261,9 @@ void spans(char **) {}
 } // namespace
 
 int main(int argc, char **argv) {
-    CHECK(argc == 9);
+    CHECK(argc == 11);
     modules(argv);
+    libraries(argv);
     replaced(argv);
     files(argv);
     spans(argv);

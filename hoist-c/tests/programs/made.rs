@@ -11,6 +11,10 @@ const WARNINGS: &[&str] = &["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
     ("load.c", &["plugin.o", "constructor.o"]),
     ("sources.c", &["user.o", "base.o", "libbase.a", "libbase.so"]),
+    (
+        "libraries.c",
+        &["libuser.so", "libbase.so", "both.a", "liblazy.so", "libversions.so", "near.o", "base.o"],
+    ),
     ("many.c", &["version1.o", "version2.o"]),
     ("errors.c", &["plugin.o", "plugin.c"]),
     ("link.c", &["plugin.o", "far.o", "fixtures/aarch64/elftest.o"]),
@@ -35,6 +39,8 @@ pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
             "libbase.a",
             "libbase.so",
             "fixtures/cuda/kernels-13.5-sm_90a.cubin",
+            "libuser.so",
+            "libversions.so",
         ],
     ),
     (
@@ -62,6 +68,17 @@ const OBJECTS: &[(&str, &str, &[&str])] = &[
     ("user.o", "user.c", &[]),
     ("base.o", "base.c", &[]),
     ("far.o", "far.c", &[]),
+    ("near.o", "near.c", &["-fno-pic"]),
+    ("lazy.o", "lazy.c", &[]),
+    ("versions.o", "versions.c", &["-fno-toplevel-reorder"]),
+];
+
+/// Shared libraries that programs load: name, object, what it needs.
+const LIBRARIES: &[(&str, &str, &[&str])] = &[
+    ("libbase.so", "base.o", &[]),
+    ("libuser.so", "user.o", &["libbase.so"]),
+    ("liblazy.so", "lazy.o", &[]),
+    ("libversions.so", "versions.o", &[]),
 ];
 
 pub(crate) fn folder() -> &'static Path {
@@ -119,9 +136,21 @@ impl Made {
             run(cc.arg("-o").arg(path.join(name)));
         }
         run(Command::new("ar").arg("rcs").arg(path.join("libbase.a")).arg(path.join("base.o")));
-        let mut shared = Command::new("cc");
-        shared.args(["-shared", "-Wl,-soname,libbase.so"]).arg(path.join("base.o"));
-        run(shared.arg("-o").arg(path.join("libbase.so")));
+        let versions = "V_1 { global: value; local: *; }; V_2 { global: value; } V_1;\n";
+        std::fs::write(path.join("libversions.map"), versions).unwrap();
+        for (name, object, needed) in LIBRARIES {
+            let mut shared = Command::new("cc");
+            shared.args(["-shared", "-Wl,-z,lazy"]).arg(format!("-Wl,-soname,{name}"));
+            shared.arg(path.join(object)).args(needed.iter().map(|needed| path.join(needed)));
+            if *name == "libversions.so" {
+                let map = path.join("libversions.map");
+                shared.arg(format!("-Wl,--version-script={}", map.display()));
+            }
+            run(shared.arg("-o").arg(path.join(name)));
+        }
+        let mut ar = Command::new("ar");
+        ar.arg("rcs").arg(path.join("both.a"));
+        run(ar.args(["libuser.so", "libbase.so"].map(|name| path.join(name))));
         std::fs::copy(sources.join("plugin.c"), path.join("plugin.c")).unwrap();
         // the driver of GPUs is the stub of exec-nv's tests, or one that cannot be opened
         let stub = folder().join("../exec-nv/tests/stub/libcuda.c");
