@@ -139,6 +139,13 @@ fn run_examples(way: &str, flags: &[&str]) {
     let list =
         printed(Command::new(&lister).arg(made.argument("fixtures/cuda/gpu-13.0-sm_90.fatbin")));
     assert!(list.lines().count() > 3 && list.contains("sm_90 "), "{list}");
+    let hide = compile("hide_symbols.c");
+    let base = room.path().join("libbase.a");
+    std::fs::copy(made.path.join("libbase.a"), &base).unwrap();
+    assert_eq!(printed(Command::new(&hide).arg(&base).arg("base_")), "1 symbols hidden\n");
+    assert_eq!(printed(Command::new(&hide).arg(&base).arg("base_")), "0 symbols hidden\n");
+    let refused = Command::new(&hide).arg(&cubin).arg("x").output().unwrap();
+    assert!(!refused.status.success() && refused.stderr.starts_with(b"hide_symbols: "));
     let refused = Command::new(&lister).arg("/absent").output().unwrap();
     assert!(!refused.status.success() && refused.stderr.starts_with(b"list_cubin: /absent: "));
 }
@@ -288,6 +295,27 @@ fn nothing_else_is_exported() {
     let mut names: Vec<_> = built.iter().filter_map(|line| line.last().cloned()).collect();
     names.sort();
     assert_eq!(names, declared);
+}
+
+/// A shared library that takes the static one in shows its own functions and those of hoist, and nothing of what is inside.
+#[test]
+fn the_static_library_exports_nothing_else() {
+    let made = Made::get();
+    let room = tempfile::tempdir().unwrap();
+    let source = room.path().join("taken_in.c");
+    let code = "#include <hoist.h>\nint own(void) { return hoist_load_file(\"/absent\", 0, 0); }\n";
+    std::fs::write(&source, code).unwrap();
+    let library = room.path().join("libtaken_in.so");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-fPIC", "-I"]).arg(made.path.join("include")).arg(&source);
+    cc.arg(made.path.join("lib/libhoist.a")).arg("-o").arg(&library);
+    run(cc.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"]));
+    let shown = symbols(&["-D", "--defined-only"], &library);
+    let names: Vec<&str> = shown.iter().filter_map(|line| Some(line.last()?.as_str())).collect();
+    assert!(names.contains(&"own") && names.contains(&"hoist_load_file"), "{names:?}");
+    let others: Vec<_> =
+        names.iter().filter(|name| **name != "own" && !name.starts_with("hoist_")).collect();
+    assert!(others.is_empty(), "{} others: {others:?}", others.len());
 }
 
 #[test]
