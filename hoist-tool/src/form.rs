@@ -3,6 +3,8 @@
 #[cfg(all(feature = "device-code", not(target_family = "wasm")))]
 use std::{fs::File, io::Read as _, path::Path};
 
+use elf_core::archive;
+
 #[cfg(feature = "device-code")]
 use crate::ptx::is_ptx;
 
@@ -40,6 +42,11 @@ impl Form {
         };
         FORMS.iter().find(is).map_or(Self::Plain, |(.., form)| *form)
     }
+}
+
+/// Whether a file that begins so is an archive of objects.
+pub(crate) fn is_archive(head: &[u8]) -> bool {
+    head.starts_with(archive::MAGIC) || head.starts_with(archive::THIN_MAGIC)
 }
 
 #[cfg(all(feature = "device-code", not(target_family = "wasm")))]

@@ -12,8 +12,10 @@ use elf_core::archive::{self, Archive};
 use exec_core::NamedFiles;
 
 use crate::budget::Limits;
+use crate::form::is_archive;
 use crate::lent;
 use crate::mapped::Mapped;
+use crate::member::Member;
 use crate::printable::Printable;
 pub use crate::read::{read_file, read_open};
 
@@ -62,6 +64,9 @@ impl Input {
     /// As [`read`](Self::read); if a member may not be read.
     pub fn read_within(path: impl Into<PathBuf>, limits: Limits) -> Result<Self> {
         let path = path.into();
+        if let Some(member) = Member::named(&path) {
+            return Ok(Self::of_mapped(path, member.read()?));
+        }
         let bytes = if lent::open(&path)?.is_some() || is_archive_file(&path) {
             Mapped::open(&path)?
         } else {
@@ -190,10 +195,6 @@ pub fn read_all(paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
         Ok(input)
     };
     paths.iter().map(PathBuf::as_path).map(read).collect()
-}
-
-fn is_archive(bytes: &[u8]) -> bool {
-    bytes.starts_with(archive::MAGIC) || bytes.starts_with(archive::THIN_MAGIC)
 }
 
 /// Whether there is an archive, as far as can be told without taking bytes from a pipe.

@@ -23,6 +23,12 @@ pub struct Mapped {
     content: Content,
 }
 
+impl AsRef<[u8]> for Mapped {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
+    }
+}
+
 #[derive(Debug)]
 enum Content {
     Mapped(Mmap),

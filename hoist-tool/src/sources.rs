@@ -17,6 +17,8 @@ use nest::Nest;
 use crate::progress::Progress;
 
 mod budget;
+#[cfg(not(target_family = "wasm"))]
+pub mod member;
 mod nest;
 mod roots;
 #[cfg_attr(target_family = "wasm", path = "sources/unpack/wasm.rs")]

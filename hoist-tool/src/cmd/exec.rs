@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 use exec_host::program::{LoadedProgram, StartBlock};
 
+use crate::mapped::Mapped;
+use crate::member::Member;
 use crate::number::number;
 
 /// Runs a program in this process: static, static PIE, or dynamic.
@@ -15,7 +17,7 @@ pub struct Exec {
     /// Bytes that the program may have in memory: decimal, or hexadecimal after 0x; otherwise what the size of its file explains
     #[arg(long, value_name = "BYTES", value_parser = number)]
     limit: Option<u64>,
-    /// The program
+    /// The program: a file, or `x.whl:folder/program`, a member of a wheel, zip or tar file
     program: PathBuf,
     /// Its arguments
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
@@ -29,10 +31,13 @@ impl Exec {
     /// Why it cannot be loaded.
     pub fn run(&self) -> Result<()> {
         let label = || self.program.display().to_string();
-        let bytes = std::fs::read(&self.program).with_context(label)?;
+        let bytes = match Member::named(&self.program) {
+            Some(member) => member.read()?,
+            None => Mapped::of(std::fs::read(&self.program).with_context(label)?),
+        };
         let program = match self.limit {
-            Some(limit) => LoadedProgram::load_within(&bytes, limit),
-            None => LoadedProgram::load(&bytes),
+            Some(limit) => LoadedProgram::load_within(bytes.bytes(), limit),
+            None => LoadedProgram::load(bytes.bytes()),
         };
         let program = program.with_context(label)?;
         drop(bytes);

@@ -29,7 +29,7 @@ pub struct Run {
     /// Objects, archives and shared libraries, the function, its arguments as TYPE:VALUE.
     ///
     /// TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f32 f64, or `str:TEXT`, `buf:TYPE:1,2,3`, `zeros:TYPE:COUNT`, `file:PATH`,
-    /// which pass pointers.
+    /// which pass pointers. A member of an archive is `libx.a(x.so)`, of a wheel, zip or tar file `x.whl:folder/x.so`.
     #[arg(required = true, num_args = 1.., value_names = ["OBJECT", "FUNCTION", "ARG"], allow_hyphen_values = false)]
     words: Vec<String>,
     /// The arguments of a program, whose function is `main`: it returns the exit status.
@@ -63,7 +63,7 @@ impl Run {
         let observers = self.loading.observers()?;
         // SAFETY: the user asks for the libraries.
         let libraries =
-            unsafe { libraries::open(&mut objects, &observers, self.limits.limit, self.lazy)? };
+            unsafe { libraries::open(&mut objects, &observers, self.limits, self.lazy)? };
         // what they have registered for the end of the process is still to run
         libraries.iter().cloned().for_each(core::mem::forget);
         if objects.is_empty() {

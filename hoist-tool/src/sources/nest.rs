@@ -48,11 +48,25 @@ pub(super) struct Nest<'f, F> {
     left: Left,
     order: Order,
     look: &'f F,
+    /// Which members of archives are unpacked, by what they are called; nothing for all of them.
+    only: Option<&'f Only<'f>>,
 }
+
+/// Whether a member of an archive, or something inside it, is wanted.
+pub(super) type Only<'f> = dyn Fn(&str) -> bool + Sync + 'f;
 
 impl<'f, F> Nest<'f, F> {
     pub(super) fn new((budget, size): (&Budget, u64), order: Order, look: &'f F) -> Self {
-        Self { left: Left::new(budget, size), order, look }
+        Self { left: Left::new(budget, size), order, look, only: None }
+    }
+
+    /// The same of certain members alone.
+    pub(super) fn only(self, only: &'f Only<'f>) -> Self {
+        Self { only: Some(only), ..self }
+    }
+
+    fn wants(&self, label: &str) -> bool {
+        self.only.is_none_or(|only| only(label))
     }
 }
 
@@ -182,7 +196,10 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
                 continue;
             }
             let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            all.extend(self.stream(&format!("{label}:{path}"), is_named, depth, &mut entry));
+            let label = format!("{label}:{path}");
+            if self.wants(&label) {
+                all.extend(self.stream(&label, is_named, depth, &mut entry));
+            }
         }
         // checksums stand behind the last member
         if let Err(error) = io::copy(&mut archive.into_inner(), &mut io::sink()) {
@@ -215,6 +232,9 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
         }
         let one = |member: &Member| {
             let name = format!("{label}:{}", member.name);
+            if !self.wants(&name) {
+                return Vec::new();
+            }
             self.member(&archive, member, &name, (is_named, depth + 1))
                 .unwrap_or_else(|error| vec![Err(error.context(name.clone()))])
         };

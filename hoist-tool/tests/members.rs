@@ -1,0 +1,161 @@
+//! Members of archives where a command takes a file: libraries and objects for `hoist run`, programs for `hoist exec`.
+#![cfg(test)]
+#![cfg(all(feature = "device-code", feature = "host", target_arch = "x86_64"))]
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// Files of a wheel by their paths there: a library, and those that it needs, which are where `DT_RUNPATH` says. A library with their name
+/// is elsewhere in there, too.
+const LIBRARIES: [(&str, &str, &[&str]); 4] = [
+    ("pkg.libs/libdeep.so", "int deep(void) { return 40; }", &[]),
+    (
+        "pkg.libs/libinner.so",
+        "int deep(void); int inner(void) { return deep() + 1; }",
+        &["-Wl,-rpath,$ORIGIN", "pkg.libs/libdeep.so"],
+    ),
+    (
+        "pkg/core/outer.so",
+        "int inner(void); int outer(void) { return inner() + 1; }",
+        &["-Wl,-rpath,${ORIGIN}/../../pkg.libs", "pkg.libs/libinner.so"],
+    ),
+    ("other/libinner.so", "int inner(void) { return 1000; }", &[]),
+];
+
+fn hoist(at: &Path, words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hoist")).current_dir(at).args(words).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn refused(at: &Path, words: &[&str]) -> String {
+    let output = hoist(at, words);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+fn compile(at: &Path, to: &str, source: &str, flags: &[&str]) {
+    fs::create_dir_all(at.join(to).parent().unwrap()).unwrap();
+    fs::write(at.join("source.c"), source).unwrap();
+    let mut cc = Command::new("cc");
+    cc.current_dir(at).args(["-O1", "-fPIC", "-L.", "-o", to, "source.c"]).args(flags);
+    assert!(cc.status().unwrap().success(), "{to}");
+}
+
+fn libraries(at: &Path) {
+    for (path, source, flags) in LIBRARIES {
+        let name = format!("-Wl,-soname,{}", path.rsplit('/').next().unwrap());
+        let mut all = vec!["-shared", &name, "-Wl,--enable-new-dtags"];
+        all.extend(flags);
+        compile(at, path, source, &all);
+    }
+}
+
+fn zip(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut zip = Vec::new();
+    let mut writer = rawzip::ZipArchiveWriter::new(&mut zip);
+    for (name, content) in files {
+        let method = rawzip::CompressionMethod::Deflate;
+        let (mut entry, config) = writer.new_file(name).compression_method(method).start().unwrap();
+        let encoder =
+            flate2::write::DeflateEncoder::new(&mut entry, flate2::Compression::default());
+        let mut packed = config.wrap(encoder);
+        packed.write_all(content).unwrap();
+        let (encoder, descriptor) = packed.finish().unwrap();
+        encoder.finish().unwrap();
+        entry.finish(descriptor).unwrap();
+    }
+    writer.finish().unwrap();
+    zip
+}
+
+/// A tar archive as `tar` makes it, compressed if its name says so.
+fn tar(at: &Path, name: &str, words: &[&str]) {
+    let mut command = Command::new("tar");
+    assert!(command.current_dir(at).args(["-caf", name]).args(words).status().unwrap().success());
+}
+
+#[test]
+fn libraries_of_wheels_and_what_they_need() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    libraries(at);
+    let files = LIBRARIES.map(|(path, ..)| (path, fs::read(at.join(path)).unwrap()));
+    fs::write(at.join("a.whl"), zip(&files)).unwrap();
+    tar(at, "b.tar.gz", &["./pkg.libs", "./pkg"]);
+    tar(at, "nested.tar", &["a.whl"]);
+    LIBRARIES.iter().for_each(|(path, ..)| fs::remove_file(at.join(path)).unwrap());
+    for member in [
+        "a.whl:pkg/core/outer.so",
+        "./a.whl:pkg/core/outer.so",
+        "b.tar.gz:./pkg/core/outer.so",
+        "nested.tar:a.whl:pkg/core/outer.so",
+    ] {
+        assert_eq!(text(&hoist(at, &["run", member, "outer", "--ret", "i32"])), "42\n", "{member}");
+        // what it needs is behind it
+        assert_eq!(text(&hoist(at, &["run", member, "deep", "--ret", "i32"])), "40\n", "{member}");
+    }
+    let words = refused(at, &["run", "a.whl:pkg/outer.so", "outer"]);
+    assert_eq!(words, "hoist: a.whl: no member pkg/outer.so that may hold code\n");
+    // without the others
+    fs::write(at.join("alone.whl"), zip(&files[2..3])).unwrap();
+    let words = refused(at, &["run", "alone.whl:pkg/core/outer.so", "outer"]);
+    assert!(words.contains("alone.whl:pkg/core/outer.so: needs libinner.so"), "{words}");
+    // one of the needed ones is damaged: its checksum says so
+    let mut damaged = fs::read(at.join("a.whl")).unwrap();
+    damaged[400] ^= 1;
+    fs::write(at.join("damaged.whl"), damaged).unwrap();
+    let words = refused(at, &["run", "damaged.whl:pkg/core/outer.so", "outer"]);
+    assert!(words.contains("damaged.whl:pkg.libs/libdeep.so: "), "{words}");
+    let words = refused(at, &["run", "source.c:outer.so", "outer"]);
+    assert_eq!(words, "hoist: source.c: no archive: it has no member outer.so\n");
+}
+
+#[test]
+fn members_of_archives() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    libraries(at);
+    compile(at, "object.o", "int twice(int x) { return 2 * x; }", &["-c"]);
+    fs::copy(at.join("pkg/core/outer.so"), at.join("outer.so")).unwrap();
+    for path in ["pkg.libs/libinner.so", "pkg.libs/libdeep.so"] {
+        fs::copy(at.join(path), at.join(path.rsplit('/').next().unwrap())).unwrap();
+    }
+    let mut ar = Command::new("ar");
+    ar.current_dir(at).args(["rcS", "lib.a", "object.o", "libdeep.so", "libinner.so"]);
+    assert!(ar.status().unwrap().success());
+    for member in ["lib.a(libinner.so)", "lib.a:libinner.so"] {
+        assert_eq!(text(&hoist(at, &["run", member, "inner", "--ret", "i32"])), "41\n");
+    }
+    let call = ["run", "lib.a(object.o)", "twice", "i32:21", "--ret", "i32"];
+    assert_eq!(text(&hoist(at, &call)), "42\n");
+    let words = refused(at, &["run", "lib.a(object)", "twice"]);
+    assert_eq!(words, "hoist: lib.a: no member object that may hold code\n");
+    // a file of this name is meant before a member
+    fs::copy(at.join("outer.so"), at.join("lib.a:libinner.so")).unwrap();
+    let words = refused(at, &["run", "lib.a:libinner.so", "no_such"]);
+    assert!(words.contains("lib.a:libinner.so: needs libinner.so"), "{words}");
+    // other commands read the same names
+    let shown = text(&hoist(at, &["show", "lib.a(object.o)"]));
+    assert!(shown.contains("twice"), "{shown}");
+}
+
+#[test]
+fn programs_of_wheels() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let source = "#include <stdio.h>\nint main(int n, char **v) { printf(\"%d %s\\n\", n, v[1]); return 7; }";
+    compile(at, "program", source, &[]);
+    let program = fs::read(at.join("program")).unwrap();
+    fs::write(at.join("a.whl"), zip(&[("a.data/scripts/program", program)])).unwrap();
+    fs::remove_file(at.join("program")).unwrap();
+    let output = hoist(at, &["exec", "a.whl:a.data/scripts/program", "-x"]);
+    assert_eq!((output.status.code(), &*output.stdout), (Some(7), &b"2 -x\n"[..]), "{output:?}");
+    let words = refused(at, &["exec", "a.whl:program"]);
+    assert_eq!(words, "hoist: a.whl: no member program that may hold code\n");
+}
