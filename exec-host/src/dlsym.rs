@@ -4,6 +4,7 @@
 pub(crate) mod names;
 
 use crate::external::External;
+use crate::library::described;
 use crate::machine;
 use crate::unwind;
 use core::ffi::{c_char, c_int, c_void};
@@ -17,13 +18,19 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
         b"dlsym" => machine::dlsym::dlsym as *const (),
         #[cfg(target_env = "gnu")]
         b"dlvsym" => machine::dlsym::dlvsym as *const (),
-        b"dladdr" => describe as *const (),
+        b"dladdr" => return describes(name),
         _ => return None,
     };
     Some(External::function(function.expose_provenance() as u64))
 }
 
-/// `dladdr`, of loads too: a load is the program.
+/// Our function for this name, if it is that which says what an address is in: libraries are answered for, too.
+pub(crate) fn describes(name: Name<'_>) -> Option<External> {
+    let address = || (describe as *const ()).expose_provenance() as u64;
+    (name.0 == b"dladdr").then(|| External::function(address()))
+}
+
+/// `dladdr`, of loads too: a load of objects is the program.
 ///
 /// # Safety
 /// As for the C library's function.
@@ -38,6 +45,18 @@ unsafe extern "C" fn describe(address: *const c_void, info: *mut libc::Dl_info) 
     }
     let wanted = address.addr() as u64;
     let at = |address: u64| ptr::with_exposed_provenance_mut::<c_void>(address as usize);
+    if let Some(library) = described::at(wanted) {
+        let (symbol, name) = library.symbol.unwrap_or((0, ptr::null()));
+        let described = libc::Dl_info {
+            dli_fname: library.file,
+            dli_fbase: at(library.start),
+            dli_sname: name,
+            dli_saddr: at(symbol),
+        };
+        // SAFETY: there is room for it.
+        unsafe { info.write(described) };
+        return 1;
+    }
     let names = load_of(wanted);
     let start = names.as_ref().map(|names| names.start);
     let Some(start) = start.or_else(|| unwind::start_of_load(wanted)) else { return 0 };

@@ -26,18 +26,20 @@
 //!
 //! # What is not as with `dlopen`
 //!
-//! The dynamic loader knows nothing of such a library: `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are opened
-//! later do not bind to it; [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. A
-//! library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the
-//! dynamic loader that this one does not need. A version that a library needs, but no symbol of it, is not looked for: ld.so, which
-//! refuses the library, so says that it is too old for it (`GLIBC_ABI_DT_RELR`). A library that wants to execute the stack, or stands for
-//! another one (`DT_FILTER`), is refused; one that would rather have another one's symbols (`DT_AUXILIARY`) has its own.
+//! The dynamic loader knows nothing of such a library: the program's `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are
+//! opened later do not bind to it; [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. Libraries
+//! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them. A library that is opened again is loaded again. Symbols that all
+//! libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that this one does not need. Versions that only say what a
+//! dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library loads that is too new for the process's. A library
+//! that wants to execute the stack, or stands for another one (`DT_FILTER`), is refused; one that would rather have another one's symbols
+//! (`DT_AUXILIARY`) has its own.
 
 mod ahead;
 mod at_exit;
 mod by_name;
 mod definition;
 mod depth_first;
+pub(crate) mod described;
 mod error;
 pub(crate) mod file;
 mod found;
@@ -55,6 +57,7 @@ mod relocate;
 mod resolve;
 mod scope;
 mod unit;
+mod versions;
 
 pub use error::LibraryError;
 pub use needed::NeededLibrary;
@@ -191,7 +194,7 @@ impl<'s> LibraryLoader<'s> {
         bytes: impl AsRef<[u8]> + Send + Sync + 'static,
     ) -> Result<Library, Error> {
         // SAFETY: as the caller guarantees.
-        unsafe { self.load(Arc::new(bytes), None) }
+        unsafe { self.load(Arc::new(bytes), None, None) }
     }
 
     /// Loads the library that the file at `path` is, as [`open`](Self::open) does: faster, because its pages are mapped from the file instead
@@ -225,14 +228,19 @@ impl<'s> LibraryLoader<'s> {
         // SAFETY: as the caller guarantees.
         let (bytes, in_file) = unsafe { file::read(path, self.observers.is_empty()) }?;
         // SAFETY: as the caller guarantees.
-        unsafe { self.load(Arc::new(bytes), in_file.as_ref()) }
+        unsafe { self.load(Arc::new(bytes), in_file.as_ref(), Some(path)) }
     }
 
-    /// Loads what the bytes are, but for pages `in_file`.
+    /// Loads what the bytes are, but for pages `in_file`, of the file at `path`.
     ///
     /// # Safety
     /// As for [`open`](Self::open).
-    unsafe fn load(mut self, bytes: Bytes, in_file: Option<&FilePages>) -> Result<Library, Error> {
+    unsafe fn load(
+        mut self,
+        bytes: Bytes,
+        in_file: Option<&FilePages>,
+        path: Option<&Path>,
+    ) -> Result<Library, Error> {
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
         let mut given = Given {
             loaded: &mut self.loaded,
@@ -243,6 +251,7 @@ impl<'s> LibraryLoader<'s> {
             unknown: Vec::new(),
             symbols: &mut symbols,
             observers: &self.observers,
+            path,
             limit: self.limit,
             is_lazy: self.is_lazy,
         };

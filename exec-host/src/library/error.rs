@@ -29,6 +29,13 @@ pub enum LibraryError {
         /// What the dynamic loader said.
         cause: String,
     },
+    /// A library that it needs does not define a version that it needs of it.
+    Version {
+        /// The library's name (`DT_NEEDED`).
+        file: String,
+        /// The version.
+        version: String,
+    },
     /// It is a program, or one of the libraries that the dynamic loader itself has to load.
     Refused {
         /// Why.
@@ -72,6 +79,9 @@ impl fmt::Display for LibraryError {
             }
             Self::Undefined { name, version: None } => write!(f, "symbol {name} is undefined"),
             Self::Needed { name, cause } => write!(f, "needs {name}: {cause}"),
+            Self::Version { file, version } => {
+                write!(f, "needs version {version} of {file}, which does not define it")
+            }
             Self::Refused { reason } => f.write_str(reason),
             Self::TooLarge { size, limit } => {
                 write!(f, "an image of {size:#x} bytes is larger than the limit of {limit:#x}")

@@ -9,6 +9,7 @@ use elf_core::names::{
 };
 use elf_core::{Name, SegmentFlags};
 use elf_image::{DynamicFacts, Image};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -25,6 +26,8 @@ pub(crate) struct Node {
     /// It wants all functions bound at once (`DT_BIND_NOW`).
     pub(crate) binds_now: bool,
     pub(crate) needed: Vec<Edge>,
+    /// What `dladdr` calls it: its path, if that is known, else a name.
+    pub(crate) file: Box<[u8]>,
 }
 
 /// What a library needs.
@@ -48,12 +51,13 @@ impl Node {
         if dynamic.value(DT_FILTER).is_some() {
             return Err(refused("a library that stands for another one (DT_FILTER)"));
         }
-        let name = needed::name(&dynamic)?.as_bytes().into();
+        let name: Box<[u8]> = needed::name(&dynamic)?.as_bytes().into();
+        let file = if name.is_empty() { wanted.into() } else { name.clone() };
         let binds_now = facts.flags & DF_BIND_NOW != 0
             || facts.flags_1 & DF_1_NOW != 0
             || dynamic.value(DT_BIND_NOW).is_some();
         let (wanted, needed) = (wanted.into(), Vec::new());
-        Ok(Self { bytes, name, wanted, parent, facts, binds_now, needed })
+        Ok(Self { bytes, name, wanted, parent, facts, binds_now, needed, file })
     }
 
     fn is_called(&self, name: &[u8]) -> bool {
@@ -73,7 +77,11 @@ pub(crate) unsafe fn collect(
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Vec<Node>, Error> {
-    let mut nodes = vec![Node::new(bytes, &[], 0)?];
+    let mut first = Node::new(bytes, &[], 0)?;
+    if let Some(path) = given.path {
+        first.file = path.as_os_str().as_bytes().into();
+    }
+    let mut nodes = vec![first];
     let mut index = 0;
     while index < nodes.len() {
         let chain = needers(&nodes, index);

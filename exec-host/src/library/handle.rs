@@ -7,7 +7,7 @@ use crate::word;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::ops::{ControlFlow, Range};
 use elf_core::names::{
-    DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERSYM, VER_NDX_GLOBAL, VER_NDX_LOCAL,
+    DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERSYM, VER_NDX_GLOBAL, VER_NDX_LOCAL,
 };
 use std::ffi::CString;
 use std::sync::OnceLock;
@@ -145,6 +145,27 @@ impl Handle {
     /// What is added to addresses of its file.
     pub(crate) fn bias(&self) -> Option<u64> {
         self.map().map(|map| map.bias())
+    }
+
+    /// The versions that it defines; nothing if its symbols have none.
+    pub(crate) fn versions(&self) -> Option<Vec<&[u8]>> {
+        let map = self.map().filter(|map| !map.dynamic.is_null())?;
+        let [Some(strings), Some(mut at)] = map.values([DT_STRTAB, DT_VERDEF]) else { return None };
+        let place = |address: u64| core::ptr::with_exposed_provenance::<u32>(address as usize);
+        let mut names = Vec::new();
+        loop {
+            // SAFETY: the rows of a loaded library (LSB, "Version Definitions") are five words each, the last but one of which leads to the name.
+            let [_, _, _, name, next] = unsafe { place(at).cast::<[u32; 5]>().read_unaligned() };
+            // SAFETY: as above.
+            let name = unsafe { place(at.wrapping_add(name.into())).read_unaligned() };
+            let name = place(strings.wrapping_add(name.into())).cast();
+            // SAFETY: the name ends in NUL in the string table, and stays as long as the library is open.
+            names.push(unsafe { CStr::from_ptr(name) }.to_bytes());
+            if next == 0 {
+                return Some(names);
+            }
+            at = at.wrapping_add(next.into());
+        }
     }
 
     /// Where the library is that has an address, and a handle that keeps it, unless it stays as long as the process.

@@ -64,8 +64,8 @@ struct Table {
 }
 
 /// The names of functions that [stand for](super::scope::stands_for) the process's.
-pub(crate) const OWN: [&str; 4] =
-    ["__cxa_thread_atexit_impl", "__cxa_thread_atexit", unwind::ASKED, "dl_iterate_phdr"];
+pub(crate) const OWN: [&str; 5] =
+    ["__cxa_thread_atexit_impl", "__cxa_thread_atexit", unwind::ASKED, "dl_iterate_phdr", "dladdr"];
 
 /// How often libraries have come and gone.
 type Changes = (u64, u64);

@@ -11,6 +11,7 @@ use super::part::{Calls, Part};
 use super::resolve::Resolver;
 use super::scope::{Own, Scope, share};
 use super::unit::hold;
+use super::versions;
 use crate::error::Error;
 use crate::start;
 use crate::threads::exit;
@@ -33,6 +34,7 @@ pub(crate) unsafe fn load(
     unwind::prepare();
     // SAFETY: as the caller guarantees.
     let nodes = unsafe { group::collect(bytes, given, folder) }?;
+    versions::check(&nodes)?;
     // SAFETY: as the caller guarantees.
     let Prepared { loaded, calls, shared, bound } = unsafe { prepare(&nodes, in_file, given) }?;
     let last = order::last(&nodes, &bound);

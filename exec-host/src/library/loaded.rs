@@ -2,6 +2,7 @@
 
 use super::at_exit::{Coming, Ends};
 use super::definition::Definition;
+use super::described::Described;
 use super::handle::Handle;
 use crate::machine::resolver;
 use crate::memory::Mapping;
@@ -79,6 +80,8 @@ pub(crate) struct Loaded {
     pub(crate) observed: Vec<Observed>,
     #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) unwinding: Unwinding,
+    #[expect(dead_code, reason = "dropped before the memory")]
+    pub(crate) described: Described,
     pub(crate) memory: Mapping,
     /// Bytes of its pages: the memory may be larger.
     pub(crate) size: u64,

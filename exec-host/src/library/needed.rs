@@ -81,6 +81,8 @@ pub(crate) struct Given<'g> {
     pub(crate) unknown: Vec<Box<[u8]>>,
     pub(crate) symbols: &'g mut dyn Symbols,
     pub(crate) observers: &'g [Arc<dyn Observer>],
+    /// The file that is opened, if it is one.
+    pub(crate) path: Option<&'g Path>,
     /// How many bytes an image may have, if the caller says it.
     pub(crate) limit: Option<u64>,
     /// Functions that nobody has yet are looked for when they are called.

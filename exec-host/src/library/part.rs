@@ -1,5 +1,6 @@
 //! A library on its way into memory: its part in each step of a load.
 
+use super::described::Described;
 use super::error::LibraryError;
 use super::file::FilePages;
 use super::group::Node;
@@ -185,6 +186,9 @@ impl<'n> Part<'n> {
         let observed = given.observers.iter().map(|observer| observer.library_loaded(&shown));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
         let observed = observed.map_err(Error::Observer)?;
+        let (start, size) = (memory.address(), pages.iter().map(|range| range.size).sum());
+        let end = start.saturating_add(size);
+        let described = Described::enter(start, end, bias, &node.file, &node.bytes);
         let loaded = Loaded {
             bytes: Arc::clone(&node.bytes),
             name: node.name.clone(),
@@ -193,8 +197,9 @@ impl<'n> Part<'n> {
             finalize: OnceLock::new(),
             observed,
             unwinding,
+            described,
             memory,
-            size: pages.iter().map(|range| range.size).sum(),
+            size,
             threads,
             pairs,
             links: NeededLibraries::default(),

@@ -7,6 +7,7 @@ use super::handle::{self, Handle};
 use super::hashes::ProcessHashes;
 use super::loaded::{Held, Member, Unit, define};
 use crate::copy_relocations;
+use crate::dlsym;
 use crate::external::External;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
@@ -341,9 +342,10 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Our function for this name: what registers for a thread's end keeps the code till then, and unwinders find frames of loads.
+/// Our function for this name: what registers for a thread's end keeps the code till then, unwinders find frames of loads, and `dladdr`
+/// libraries.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
-    exit::stands_for(name).or_else(|| unwind::stands_for(name))
+    exit::stands_for(name).or_else(|| unwind::stands_for(name)).or_else(|| dlsym::describes(name))
 }
 
 fn definition_of(external: External) -> Definition {
