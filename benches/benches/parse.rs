@@ -147,6 +147,38 @@ fn object(bytes: &[u8]) -> Sum {
     sum
 }
 
+/// The same through what `object` has for files of any class: its sections and symbols begin behind the null ones, relocations belong to
+/// the sections that they change, those of `libc.so.6` to none.
+fn object_any(bytes: &[u8]) -> Sum {
+    use object::{Object, ObjectSection, ObjectSymbol, RelocationFlags, RelocationTarget};
+    let mut sum = Sum::default();
+    let file = object::File::parse(bytes).expect("a file");
+    let relocation = |sum: &mut Sum, (offset, relocation): (u64, object::Relocation)| {
+        let RelocationFlags::Elf { r_type } = relocation.flags() else { return };
+        let symbol = match relocation.target() {
+            RelocationTarget::Symbol(index) => index.0 as u64,
+            _ => 0,
+        };
+        let info = symbol << 32 | u64::from(r_type.0);
+        sum.add(offset.wrapping_add_signed(relocation.addend()) ^ info);
+    };
+    sum.add(0);
+    for section in file.sections() {
+        sum.add(section.size());
+        section.relocations().for_each(|record| relocation(&mut sum, record));
+    }
+    file.dynamic_relocations()
+        .into_iter()
+        .flatten()
+        .for_each(|record| relocation(&mut sum, record));
+    let tables = [file.symbol_table().is_some(), file.dynamic_symbol_table().is_some()];
+    tables.into_iter().filter(|is_there| *is_there).for_each(|_| sum.add(0));
+    for symbol in file.symbols().chain(file.dynamic_symbols()) {
+        sum.add(symbol.address());
+    }
+    sum
+}
+
 fn elf(bytes: &[u8]) -> Sum {
     let mut sum = Sum::default();
     let file = elf::ElfBytes::<elf::endian::LittleEndian>::minimal_parse(bytes).expect("a file");
@@ -202,11 +234,12 @@ fn parse(criterion: &mut Criterion) {
         let Some(bytes) = bytes else { continue };
         let bytes = bytes.as_slice();
         let expected = floor(bytes);
-        let walks: [(&str, Walk); 6] = [
+        let walks: [(&str, Walk); 7] = [
             ("floor", floor),
             ("hoist", hoist),
             ("hoist-class", hoist_class),
             ("object", object),
+            ("object-any", object_any),
             ("elf", elf),
             ("goblin", goblin),
         ];
