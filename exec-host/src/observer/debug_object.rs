@@ -10,7 +10,8 @@ use elf_core::names::{
     SHN_ABS, SHN_UNDEF, SHT_CREL, SHT_GROUP, SHT_NOBITS, SHT_NULL, SHT_REL, SHT_RELA,
 };
 use elf_core::{
-    Definition, File, Query, Role, SectionFlags, SectionHeader, SectionMut, SymbolTable, apply,
+    Decision, Definition, File, Query, Record, Role, SectionFlags, SectionHeader, SectionMut, Site,
+    SymbolTable, apply_kind, decide, find_of,
 };
 
 /// A copy of object `object`, still relocatable by its type, with `sh_addr` of every loaded section. Sections that are not
@@ -121,14 +122,13 @@ impl Copy<'_, '_> {
                 _ => loaded.symbol(object, query.symbol).or_else(gone),
             }
         };
+        let records: Vec<Record> = records.iter().collect();
         let mut section = SectionMut { bytes, address: 0, big_endian: false };
-        records
-            .try_for_each(|record| {
-                // a debugger knows less then, and is not told anything wrong
-                let _ = apply::<Host>(&record, &mut section, &resolve);
-                Ok::<_, elf_core::Error>(())
-            })
-            .is_ok()
+        for index in 0..records.len() {
+            // a debugger knows less of what cannot be applied, and is not told anything wrong; the second of a pair went with the first
+            let _ = apply_record(&records, index, &mut section, &resolve);
+        }
+        true
     }
 
     /// Symbols of sections that are not loaded are defined elsewhere; common ones have an address; of those that are loaded value and size are
@@ -172,6 +172,22 @@ impl Copy<'_, '_> {
             write(&mut self.bytes, field(offset_of!(Sym, st_size)), &bytes(size));
         }
     }
+}
+
+/// Applies a record to a section of no code, with the one that belongs to it: sizes of code that may have become shorter.
+fn apply_record(
+    records: &[Record],
+    index: usize,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Fn(&Query) -> Option<u64>,
+) -> Option<()> {
+    let site = Site::new(&[], records, index)?;
+    let kind = find_of::<Host>(site.record.r#type)?;
+    let partner = match decide(kind, &site, symbols).ok()? {
+        Decision::Pair(pairing) => Some(pairing.partner),
+        _ => None,
+    };
+    apply_kind::<Host>(kind, site.record, partner.as_ref(), section, symbols).ok()
 }
 
 /// Where a section's bytes are in its file.
