@@ -24,6 +24,8 @@ mod image;
 mod installed;
 #[path = "wheel/interrupted.rs"]
 mod interrupted;
+#[path = "wheel/layout.rs"]
+mod layout;
 #[path = "wheel/repaired.rs"]
 mod repaired;
 #[path = "wheel/zip64.rs"]
@@ -347,7 +349,8 @@ fn what_would_be_larger_stays() {
         (&["--mode", "balance"][..], true),
         (&["--mode", "size"], true),
         (&["--mode", "speed"], false),
-        (&["--mode", "balance", "--keep", "sm_75,sm_80,ptx"], false),
+        // nothing is taken out
+        (&["--mode", "balance", "--keep", "sm_75,sm_80,ptx"], true),
     ] {
         let said = printed(at, &[&["wheel", "slim", "in.whl", "-o", "out.whl"], words].concat());
         assert_eq!(said.contains("thing/lib/lib.so would take "), stays, "{said}");
@@ -359,6 +362,19 @@ fn what_would_be_larger_stays() {
         python(at, &[&["compare", "in.whl", "out.whl"][..], &changed].concat());
         assert!(size("out.whl") < size("in.whl"), "{said}");
     }
+    // what is kept of one stays as it is, and the stored one is packed
+    let slim = |out: &str, words: &[&str]| {
+        let first = ["wheel", "slim", "in.whl", "--keep", "sm_80,ptx", "-o", out];
+        printed(at, &[&first[..], words].concat())
+    };
+    slim("kept.whl", &[]);
+    let said = slim("out.whl", &["--mode", "balance"]);
+    let told = said.split_once("thing/lib/lib.so would take ").expect(&said).1;
+    assert!(told.contains(": what is kept of it stays as it is"), "{said}");
+    assert!(size("out.whl") < size("kept.whl"), "{said}");
+    let all = [&stored[..], &["thing/lib/lib.so"]].concat();
+    python(at, &[&["compare", "kept.whl", "out.whl"][..], &stored].concat());
+    python(at, &[&["compare", "in.whl", "out.whl"][..], &all].concat());
     assert!((sizes[&false] - 2.0 * sizes[&true]).abs() < 0.3, "{sizes:?}");
 }
 

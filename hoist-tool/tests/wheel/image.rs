@@ -28,7 +28,7 @@ fn add(builder: &mut Builder<Vec<u8>>, name: &str, kind: EntryType, link: &str, 
 }
 
 /// A tar file of these.
-fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
+pub(super) fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut builder = Builder::new(Vec::new());
     for (name, content) in files {
         add(&mut builder, name, EntryType::Regular, "", content);
@@ -75,7 +75,7 @@ fn layers(library: &[u8]) -> [Vec<u8>; 2] {
     [first.into_inner().expect("a tar file"), second]
 }
 
-fn packed(form: &str, layer: &[u8]) -> Vec<u8> {
+pub(super) fn packed(form: &str, layer: &[u8]) -> Vec<u8> {
     match form {
         "gzip" => {
             let mut encoder =
@@ -88,7 +88,7 @@ fn packed(form: &str, layer: &[u8]) -> Vec<u8> {
     }
 }
 
-fn unpacked(layer: &[u8]) -> Vec<u8> {
+pub(super) fn unpacked(layer: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     match layer {
         [0x1f, 0x8b, ..] => {
@@ -217,7 +217,7 @@ fn shape(text: &[u8]) -> String {
 }
 
 /// Looks whether everything in an image is called by the digest and size that it has; its layers.
-fn verified(image: &[u8]) -> BTreeSet<Vec<u8>> {
+pub(super) fn verified(image: &[u8]) -> BTreeSet<Vec<u8>> {
     let files: BTreeMap<_, _> =
         members(image).into_iter().map(|(name, _, content)| (name, content)).collect();
     for (name, content) in &files {

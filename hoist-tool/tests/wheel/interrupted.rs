@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use super::{image, libraries, printed, python};
+use super::{image, layout, libraries, printed, python};
 
 const KEEP: [&str; 4] = ["--keep", "sm_80,ptx", "--mode", "size"];
 
@@ -171,6 +171,32 @@ fn libraries_whose_change_is_killed_come_back() {
     });
     println!("{kills} kills, {} states", states.len());
     assert!(kills > 0 && states.len() > 1, "{kills} {states:?}");
+}
+
+#[test]
+fn an_image_in_a_folder_whose_change_is_killed_is_whole_and_comes_back() {
+    const NAME: &str = "an_image_in_a_folder_whose_change_is_killed_is_whole_and_comes_back";
+    let Some(folder) = libraries(NAME) else { return };
+    let at = folder.path();
+    let library = fs::read(at.join("lib.so")).expect("a library");
+    layout::lay_out(at, "image", &image::oci("gzip", true, &library));
+    let old = layout::files(&at.join("image"));
+    let before = image::verified(&layout::packed(&old));
+    let words = [&["fatbin", "slim", "image", "--backup", "kept"][..], &KEEP].concat();
+    let (mut changed, mut half) = (0, 0);
+    let kills = killed(at, &words, || {
+        let found = layout::files(&at.join("image"));
+        changed += u32::from(image::verified(&layout::packed(&found)) != before);
+        half += u32::from(found.len() != old.len());
+        if at.join("kept/slimmed.jsonl").exists() {
+            printed(at, &["fatbin", "slim", "--undo", "kept"]);
+            fs::remove_dir_all(at.join("kept")).expect("a folder");
+        }
+        let found = layout::files(&at.join("image"));
+        assert!(found == old, "{:?} {:?}", found.keys(), old.keys());
+    });
+    println!("{kills} kills, {changed} times changed, {half} times with blobs of both");
+    assert!(kills > 0 && changed > 0, "{kills} {changed}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use serde::Serialize;
 use walkdir::WalkDir;
 
@@ -21,6 +21,7 @@ use crate::paint;
 use crate::printable::Printable;
 use host::{HEADS, Slimming, Tally};
 use image::layer::Row;
+use image::layout;
 use installed::Installed;
 use journal::{Journal, Line};
 use links::HardLinks;
@@ -39,13 +40,13 @@ pub mod undo;
 /// Makes installed libraries smaller, and back again.
 #[derive(Debug, clap::Args)]
 pub struct Slim {
-    /// Libraries, or folders of them; `RECORD` of Python's packages and `conda-meta` of conda's that they belong to say what they are now. With --output an image of a
-    /// container in a tar file: from `docker save`, `podman save`, or an OCI layout.
+    /// Libraries, or folders of them; `RECORD` of Python's packages and `conda-meta` of conda's that they belong to say what they are now. An image of a
+    /// container in a folder, as OCI lays it out; with --output also one in a tar file: from `docker save`, `podman save`, or an OCI layout.
     #[arg(value_name = "PATH", required_unless_present = "undo")]
     paths: Vec<PathBuf>,
     #[command(flatten)]
     how: Slimming,
-    /// Where originals are kept, with a list of them: a folder, which is made if there is none. With --output, the image that is replaced.
+    /// Where originals are kept, with a list of them: a folder, which is made if there is none. With --output, of the image that is replaced.
     #[arg(long, value_name = "FOLDER", required_unless_present_any = ["undo", "output"])]
     backup: Option<PathBuf>,
     /// Puts the originals of this folder back where they were; what cannot come back is told, and keeps nothing else from it.
@@ -90,6 +91,11 @@ impl Slim {
         if let Some(output) = &self.output {
             return self.image(output, out);
         }
+        if let [path] = &*self.paths
+            && layout::is_layout(path)
+        {
+            return self.image(path, out);
+        }
         let (report, done) = match (&self.undo, &self.backup) {
             (Some(folder), _) => undone(folder)?,
             (None, Some(folder)) => self.slim(folder)?,
@@ -119,8 +125,8 @@ impl Slim {
     fn image(&self, output: &Path, out: &mut dyn Write) -> Result<()> {
         self.how.check_asked()?;
         let [path] = &*self.paths else { bail!("--output is for one image") };
-        check_layout(path)?;
-        let report = image::slim(&self.how, path, output, (self.dates, self.backup.as_deref()))?;
+        let slim = if layout::is_layout(path) { layout::slim } else { image::slim };
+        let report = slim(&self.how, path, output, (self.dates, self.backup.as_deref()))?;
         let out = &mut *output::beside(output, out);
         if self.json.is_on() {
             crate::json::write(out, &report)?;
@@ -227,8 +233,16 @@ impl Slim {
         work.report.notes.extend(slimmed.notes);
         let listed = work.installed.of(path, (&original, size_before), (&hash, size_after));
         let (path, modified) = (path.to_owned(), old.modified().ok());
-        let line =
-            Line { path, original, slimmed: hash, size_before, size_after, modified, listed };
+        let line = Line {
+            path,
+            original,
+            slimmed: hash,
+            size_before,
+            size_after,
+            modified,
+            listed,
+            successor: None,
+        };
         work.journal.add(&line)?;
         new.keep_name()?;
         work.links.add(&old, &line);
@@ -251,18 +265,14 @@ fn undone(folder: &Path) -> Result<(Report, Result<()>)> {
     Ok((report, faults.result()))
 }
 
-/// Whether a path is anything but an OCI layout: libraries in its layers would not be found.
+/// Whether a path is anything but an OCI layout, which is named alone: libraries in its layers would not be found.
 ///
 /// # Errors
 /// If it is one.
 fn check_layout(path: &Path) -> Result<()> {
-    if !path.join("oci-layout").is_file() {
-        return Ok(());
-    }
     let name = path.display();
-    bail!(
-        "{name}: is an image in a folder: `tar -cf IMAGE -C {name} .` makes the file that -o takes"
-    )
+    ensure!(!layout::is_layout(path), "{name}: is an image in a folder: it is to be named alone");
+    Ok(())
 }
 
 /// Whether a file begins as those do that may have device code.

@@ -12,7 +12,7 @@ use super::record::{self, updated};
 use super::zip::{Member, New, Zip};
 use crate::budget::{Budget, FLOOR};
 use crate::cmd::fatbin::slim::digest;
-use crate::cmd::fatbin::slim::host::{HEADS, Slimming, Tally};
+use crate::cmd::fatbin::slim::host::{HEADS, Outcome, Slimmed, Slimming, Tally};
 use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
 use crate::number::smaller;
@@ -169,27 +169,37 @@ impl Slim {
     ) -> Result<()> {
         let old = zip.unpack(member, budget)?;
         // of what stays as it is nothing loads in another time
-        let own = Unpacking::default();
+        let mut own = Unpacking::default();
         let outcome = self.how.plan(&old, &own)?;
         let Some(slimmed) = changed.tally.count(&member.name, outcome) else {
             unpacking.extend(&own);
             return Ok(());
         };
-        let mut file = tempfile::tempfile()?;
-        slimmed.write(&old, &mut file)?;
-        let new = Mapped::map(&file)?;
-        drop(old);
-        let packed = member.pack(&new)?;
-        let (before, after) = (member.packed_size(), packed.packed_size());
-        if after >= before && self.how.is_for_size() {
-            changed.notes.push(format!(
-                "{} would take {after} bytes of the wheel instead of {before}: it stays as it is",
-                Printable::from(&*member.name)
-            ));
-            return Ok(());
+        let mut made = Some(Made::of(*slimmed, &old, member)?);
+        // a wheel compresses small images that are not compressed together, and better than each alone
+        if self.how.is_for_size() {
+            let others = Unpacking::default();
+            let other = self.how.without_mode().map(|how| how.plan(&old, &others));
+            let other = match other.transpose()? {
+                Some(Outcome::Slimmed(slimmed)) => Some(Made::of(*slimmed, &old, member)?),
+                _ => None,
+            };
+            let size = |made: &Option<Made>| {
+                made.as_ref().map_or(member.packed_size(), |made| made.packed.packed_size())
+            };
+            let (after, least) = (size(&made), size(&other));
+            if after >= least {
+                let stays = if other.is_some() { "what is kept of it" } else { "it" };
+                changed.notes.push(format!(
+                    "{} would take {after} bytes of the wheel instead of {least}: {stays} stays as it is",
+                    Printable::from(&*member.name)
+                ));
+                (made, own) = (other, others);
+            }
         }
+        let Some(Made { slimmed, digest, packed }) = made else { return Ok(()) };
         unpacking.extend(&own);
-        changed.record.insert(member.name.clone(), (digest::bytes(&new), slimmed.sizes.1));
+        changed.record.insert(member.name.clone(), (digest, slimmed.sizes.1));
         changed.members.insert(index, packed);
         changed.rows.push(Row {
             file: member.name.clone(),
@@ -200,6 +210,22 @@ impl Slim {
         });
         changed.notes.extend(slimmed.notes);
         Ok(())
+    }
+}
+
+/// A file of the wheel, made smaller and packed.
+struct Made {
+    slimmed: Slimmed,
+    digest: Vec<u8>,
+    packed: New,
+}
+
+impl Made {
+    fn of(slimmed: Slimmed, old: &Mapped, member: &Member) -> Result<Self> {
+        let mut file = tempfile::tempfile()?;
+        slimmed.write(old, &mut file)?;
+        let new = Mapped::map(&file)?;
+        Ok(Self { slimmed, digest: digest::bytes(&new), packed: member.pack(&new)? })
     }
 }
 

@@ -31,7 +31,7 @@ pub struct Slimming {
     #[arg(long, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
     pub keep: Vec<Keep>,
     /// How to compress, in the words of nvcc 13: `speed` (LZ4 at level 3), `balance` (Zstandard at level 5), `size` (at level 19). Without it,
-    /// as before. What is not smaller then, in a wheel or a layer that is compressed as well, stays as it is, but for `speed`.
+    /// as before. What is not smaller then, in a wheel or a layer that is compressed as well, is done without it, but for `speed`.
     #[arg(long, value_name = "MODE", value_parser = mode)]
     pub mode: Option<CompressionMode>,
     /// Goes on where an architecture that is kept would have no code for something that it runs now.
@@ -150,10 +150,17 @@ impl Slimming {
         Ok(Outcome::Slimmed(Box::new(Slimmed { plan, changes, present, entries, sizes, notes })))
     }
 
-    /// Whether what becomes no smaller stays as it is: nothing is taken out of it, and it is not made to load sooner.
+    /// Whether code is compressed to be smaller, not to load sooner: what is not smaller then, in a file that is compressed as a whole, is
+    /// done without the mode.
     #[must_use]
     pub fn is_for_size(&self) -> bool {
-        self.keep.is_empty() && self.mode != Some(CompressionMode::Speed)
+        self.mode.is_some_and(|mode| mode != CompressionMode::Speed)
+    }
+
+    /// The same without the mode, if anything is left to do.
+    #[must_use]
+    pub fn without_mode(&self) -> Option<Self> {
+        (!self.keep.is_empty()).then(|| Self { mode: None, ..self.clone() })
     }
 
     /// What code is there, and what of it is kept.
@@ -244,6 +251,14 @@ impl Tally {
                 Some(slimmed)
             }
         }
+    }
+
+    /// Adds what was counted of others.
+    pub fn extend(&mut self, other: Self) {
+        self.has_any |= other.has_any;
+        self.present.extend(&other.present);
+        self.left.extend(other.left);
+        self.foreign.extend(other.foreign);
     }
 
     /// What is said of files that stay as they are, and of words of `keep` that keep nothing: they may be misspelt.

@@ -34,6 +34,18 @@ pub struct Line {
     /// What lists of installed packages say of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub listed: Vec<Listed>,
+    /// What took its place, if that has another name: then the file is gone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub successor: Option<Successor>,
+}
+
+/// A file of another name: a blob of an image, which is called by its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Successor {
+    /// The file.
+    pub path: PathBuf,
+    /// Whether nothing had that name.
+    pub is_new: bool,
 }
 
 /// What a list of a package says of a file.

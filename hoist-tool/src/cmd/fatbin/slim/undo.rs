@@ -1,11 +1,11 @@
 //! `hoist fatbin slim --undo FOLDER`: originals come back.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
 use super::digest;
@@ -47,7 +47,12 @@ pub fn undo(folder: &Path) -> Result<Undone> {
     let failed = read.faults.into_iter().map(|error| Failed { path: None, error }).collect();
     let mut undone = Undone { lines: Vec::new(), failed, notes: read.notes };
     let (mut links, mut now) = (HardLinks::default(), HashMap::new());
+    let made = made(&read.lines);
+    // blobs of an image come before what names them
     for (path, lines) in by_path(&read.lines) {
+        if made.contains_key(path) {
+            continue;
+        }
         match file(path, &lines, &journal, &mut links) {
             Ok((digest, line)) => {
                 now.insert(path.to_owned(), digest);
@@ -59,9 +64,41 @@ pub fn undo(folder: &Path) -> Result<Undone> {
             }
         }
     }
+    // what still names them needs them
+    if undone.failed.is_empty() {
+        for (path, digest) in made {
+            let is_it = |file: &Mapped| digest::of(file) == *digest;
+            if path.is_file() && Mapped::open(path).is_ok_and(|file| is_it(&file)) {
+                fs::remove_file(path).with_context(|| path.display().to_string())?;
+            }
+        }
+    }
     undone.notes.extend(installed::update(&read.lines, &now));
     links.tell();
     Ok(undone)
+}
+
+/// Files that were nowhere before others became them, and their digests.
+fn made(lines: &[Line]) -> HashMap<&Path, &str> {
+    let (mut before, mut made) = (HashSet::new(), HashMap::new());
+    for line in lines {
+        if !made.contains_key(&*line.path) {
+            before.insert(&*line.path);
+        }
+        let new = line.successor.iter().filter(|new| new.is_new && !before.contains(&*new.path));
+        made.extend(new.map(|new| (&*new.path, &*line.slimmed)));
+    }
+    made
+}
+
+/// Puts a file back that is gone, as something of another name took its place.
+fn gone(path: &Path, line: &Line, journal: &Journal) -> Result<(String, Option<Line>)> {
+    let content = journal.kept(&line.original)?;
+    let new = output::Output::new(path, |to| Ok(to.write_all(content.bytes())?))?;
+    let times = line.modified.map(|time| fs::FileTimes::new().set_modified(time));
+    let new = new.like(&journal.folder.join(&line.original))?;
+    new.with_times(times.unwrap_or_default())?.keep()?;
+    Ok((line.original.clone(), Some(line.clone())))
 }
 
 /// Puts the original of a file back, of which the list has these lines: the digest of what is there now, and what was done.
@@ -74,6 +111,9 @@ fn file(
     let shown = path.display();
     let old = match fs::metadata(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            if let Some(line) = lines.first().filter(|line| line.successor.is_some()) {
+                return gone(path, line, journal);
+            }
             bail!("{shown}: is not there any more")
         }
         old => old?,

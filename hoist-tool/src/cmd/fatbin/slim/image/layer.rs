@@ -31,12 +31,9 @@ pub struct Row {
     pub size_after: u64,
 }
 
-/// What layers have in common.
-pub struct Work<'h> {
-    /// What is kept.
-    pub how: &'h Slimming,
-    /// What they may unpack to.
-    pub budget: Budget,
+/// What is found in layers.
+#[derive(Default)]
+pub struct Found {
     /// How long unpacking takes.
     pub unpacking: Unpacking,
     /// Which files have what is kept.
@@ -45,6 +42,16 @@ pub struct Work<'h> {
     pub rows: Vec<Row>,
     /// What is to be known.
     pub notes: BTreeSet<String>,
+}
+
+impl Found {
+    /// Adds what was found in another layer.
+    pub fn extend(&mut self, other: Self) {
+        self.unpacking.extend(&other.unpacking);
+        self.tally.extend(other.tally);
+        self.rows.extend(other.rows);
+        self.notes.extend(other.notes);
+    }
 }
 
 /// What became of a file.
@@ -103,7 +110,7 @@ impl<'b> Layer<'b> {
     ///
     /// # Errors
     /// If it is no tar file, or a library cannot become smaller.
-    pub fn changed(&self, name: &str, work: &mut Work<'_>) -> Result<Option<Mapped>> {
+    pub fn changed(&self, name: &str, how: &Slimming, found: &mut Found) -> Result<Option<Mapped>> {
         let tar = self.tar();
         let members = members::members(tar)?;
         let (mut new, mut said) = (BTreeMap::new(), HashMap::new());
@@ -111,7 +118,7 @@ impl<'b> Layer<'b> {
             let shown = || Printable::from(&*member.name).to_string();
             let content = member.content(tar)?;
             if HEADS.iter().any(|head| content.starts_with(head)) {
-                let changed = library(content, member, name, work).with_context(shown)?;
+                let changed = library(content, (name, member), how, found).with_context(shown)?;
                 let Some(changed) = changed else { continue };
                 let old = (digest::of_slice(content), content.len() as u64);
                 let now = (digest::of(&changed), changed.bytes().len() as u64);
@@ -168,24 +175,24 @@ impl<'b> Layer<'b> {
 /// A library that becomes smaller.
 fn library(
     content: &[u8],
-    member: &Member,
-    layer: &str,
-    work: &mut Work<'_>,
+    (layer, member): (&str, &Member),
+    how: &Slimming,
+    found: &mut Found,
 ) -> Result<Option<Mapped>> {
     let mut file = tempfile::tempfile()?;
     file.write_all(content)?;
     let old = Mapped::map(&file)?;
-    let outcome = work.how.plan(&old, &work.unpacking)?;
-    let Some(slimmed) = work.tally.count(&member.name, outcome) else { return Ok(None) };
+    let outcome = how.plan(&old, &found.unpacking)?;
+    let Some(slimmed) = found.tally.count(&member.name, outcome) else { return Ok(None) };
     let (size_before, size_after) = slimmed.sizes;
-    if size_after >= size_before && work.how.keep.is_empty() {
+    if size_after >= size_before && how.keep.is_empty() {
         return Ok(None);
     }
     let mut file = tempfile::tempfile()?;
     slimmed.write(&old, &mut file)?;
-    work.notes.extend(slimmed.notes.iter().cloned());
+    found.notes.extend(slimmed.notes.iter().cloned());
     let (layer, file_name) = (layer.to_owned(), member.name.clone());
-    work.rows.push(Row { layer, file: file_name, size_before, size_after });
+    found.rows.push(Row { layer, file: file_name, size_before, size_after });
     Ok(Some(Mapped::map(&file)?))
 }
 
