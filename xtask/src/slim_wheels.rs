@@ -30,7 +30,7 @@ pub(crate) struct SlimWheels {
     /// A hoist, instead of building one for release
     #[arg(long, value_name = "PATH")]
     hoist: Option<PathBuf>,
-    /// Mode `size` for wheels of at most so many bytes: it packs 4 MB in a second
+    /// Mode `size` without `--keep` for wheels of at most so many bytes: it packs 4 MB in a second
     #[arg(long, value_name = "BYTES", default_value_t = 160_000_000)]
     size_up_to: u64,
     /// Installs nothing
@@ -95,7 +95,8 @@ impl Run for SlimWheels {
         // they may need one another, and so come last
         for wheel in all.iter().filter(|wheel| wheel.is_meant(&self.only)) {
             for run in INSTALLED.iter().filter(|_| !self.no_install) {
-                if run.ends_with("size") && !places.made(&places.file(wheel)?, run)?.exists() {
+                let is_other = !wheel.runs.is_empty() && !wheel.runs.iter().any(|one| one == run);
+                if is_other || *run == "size" && !places.made(&places.file(wheel)?, run)?.exists() {
                     continue;
                 }
                 let said = installed::try_out(&places, wheel, run);
@@ -138,7 +139,7 @@ impl Trial<'_> {
         let row = self.0.out.join(format!("{}-{}.row", wheel.name, wheel.version));
         let file = self.0.file(wheel)?;
         let is_size_wanted = fs::metadata(&file)?.len() <= size_up_to;
-        let wanted = INSTALLED.iter().filter(|run| !run.ends_with("size") || is_size_wanted);
+        let wanted = INSTALLED.iter().filter(|run| **run != "size" || is_size_wanted);
         let made = wanted.map(|run| self.0.made(&file, run));
         let is_there = made.collect::<Result<Vec<_>>>()?.iter().all(|new| new.exists());
         let is_newer = || -> Result<bool> {
@@ -160,7 +161,7 @@ impl Trial<'_> {
         let mut cells = vec![format!("{} {}", wheel.name, wheel.version), with_commas(before)];
         let mut most = 0;
         for (run, words) in RUNS {
-            if run.ends_with("size") && before > size_up_to {
+            if run == "size" && before > size_up_to {
                 cells.push(String::from("-"));
                 continue;
             }

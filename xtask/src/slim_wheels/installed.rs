@@ -57,10 +57,9 @@ pub(super) fn try_out(places: &Places, wheel: &Wheel, run: &str) -> Result<Strin
             String::from("installed, pip check")
         }
     };
-    let Some(test) = &wheel.test else { return Ok(format!("{check}; not imported")) };
     let script = places.scratch.join("test.py");
     // source of functions that the script defines is asked for
-    fs::write(&script, [include_str!("try.py"), test].concat())?;
+    fs::write(&script, [include_str!("try.py"), &wheel.test].concat())?;
     output(Command::new(&python).arg(&script).current_dir(&places.scratch))?;
     Ok(format!("{check}; imported, tried"))
 }
