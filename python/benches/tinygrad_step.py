@@ -36,7 +36,7 @@ def timed(*args, **kwargs):
 for name, module in list(sys.modules.items()):
     if name.startswith("tinygrad") and getattr(module, "jit_loader", None) is inner:
         module.jit_loader = timed
-from tinygrad import Tensor, nn
+from tinygrad import Context, Tensor, nn
 Tensor.manual_seed(1)
 class Net:
     def __init__(self):
@@ -48,7 +48,8 @@ class Net:
 net = Net()
 optimizer = nn.optim.SGD(nn.state.get_parameters(net), lr=0.01)
 x, y = Tensor.rand(32, 1, 28, 28), Tensor([n % 10 for n in range(32)])
-with Tensor.train():
+# since 0.14 it is a variable of the context
+with Tensor.train() if hasattr(Tensor, "train") else Context(TRAINING=1):
     start = time.perf_counter()
     loss = net(x).sparse_categorical_crossentropy(y)
     optimizer.zero_grad()

@@ -454,6 +454,24 @@ def libraries(elftest, compile_c, tmp_path):
     return once
 
 
+def libraries_that_are_told(elftest, compile_c, tmp_path):
+    (tmp_path / "n.c").write_text("int count(void); int twice(void) { return count() + count(); }")
+    libraries(elftest, compile_c, tmp_path)
+    words = ["cc", "-shared", "-fPIC", "-o", tmp_path / "libn.so", tmp_path / "n.c", tmp_path / "libl.so"]
+    subprocess.run(words, check=True)
+    user, needed = (tmp_path / "libn.so").read_bytes(), (tmp_path / "libl.so").read_bytes()
+    gone = []
+
+    def once():
+        library = hoist.load(user, needed=lambda name: needed if "libl.so" in name else None, observer=lambda *_: lambda: gone.append(1))
+        assert library.fn("twice", ret=hoist.i32)() == 3
+        library.unload()
+        assert gone == [1, 1]
+        gone.clear()
+
+    return once
+
+
 def replacements(elftest, compile_c, _):
     old = hoist.load(compile_c("int step(int x) { return x + 1; } int once(int x) { return step(x); }"), replaceable=True)
     once_, newer = old.fn("once", [hoist.i32], hoist.i32), compile_c("int step(int x) { return x * 2; }")
@@ -511,6 +529,7 @@ def fatbins(elftest, compile_c, _):
 LOOPS = [
     (loads_and_calls, 2),
     (libraries, 10),
+    (libraries_that_are_told, 20),
     (replacements, 10),
     (in_an_arena, 10),
     (links, 20),
