@@ -70,6 +70,7 @@ fn programs_under_address_sanitizer_of_clang() {
     made.run_all(CLANG, "clang-asan", &flags);
 }
 
+/// Two of them, or all: `HOIST_C_VALGRIND=all cargo test -p hoist-c --test programs valgrind`, minutes.
 #[test]
 fn programs_under_valgrind() {
     if !is_there("valgrind") {
@@ -79,9 +80,9 @@ fn programs_under_valgrind() {
     let made = Made::get();
     let shared = made.shared();
     let shared = shared.each_ref().map(String::as_str);
-    for (source, arguments) in
-        PROGRAMS.iter().filter(|(source, _)| ["load.c", "gpu.c"].contains(source))
-    {
+    let all = std::env::var_os("HOIST_C_VALGRIND").is_some();
+    let is_taken = |source: &str| all || ["load.c", "gpu.c"].contains(&source);
+    for (source, arguments) in PROGRAMS.iter().filter(|(source, _)| is_taken(source)) {
         let program = made.compile(
             ["gcc", "g++"],
             "valgrind",
