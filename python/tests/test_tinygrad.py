@@ -196,6 +196,75 @@ def test_both_loaders_load_the_same(tinygrad, version):
     assert objects >= 1 and cubins >= 15
 
 
+#: Runs in a process of its own: tinygrad's own `NVProgram` on a stub of its device, with its loader and with ours. Prints how many kernels had
+#: which things compared.
+NV_PROGRAM = """
+import inspect, pathlib, sys, types
+from unittest.mock import MagicMock
+import hoist, hoist.tinygrad
+import tinygrad.runtime.ops_nv as nv
+BASE = 0x7F40000000
+def program(blob, name, sm):
+    device = MagicMock()
+    device.iface.compute_class = nv.nv_gpu.BLACKWELL_COMPUTE_A if sm >= 100 else nv.nv_gpu.AMPERE_COMPUTE_A
+    device.shared_mem_window, device.local_mem_window, device.slm_per_thread, device.sass_version = 0x729400000000, 0x729300000000, 0x900, sm
+    device.allocator.alloc = lambda size, spec: types.SimpleNamespace(va_addr=BASE, size=size)
+    copied = []
+    device.allocator._copyin = lambda place, image: copied.append(bytes(image))
+    obj = types.SimpleNamespace(name=name, lib=blob, signature=(), profile_key=None)
+    takes_object = "obj" in inspect.signature(nv.NVProgram.__init__).parameters
+    made = nv.NVProgram(device, obj) if takes_object else nv.NVProgram(device, name, blob)
+    return made, copied[0]
+kernels = banks = images = 0
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.cubin")):
+    blob = path.read_bytes()
+    if blob[16] != 2 or blob[4] != 2 or not 75 <= (cubin := hoist.Cubin(blob)).sm < 130:
+        continue
+    for name, kernel in cubin.kernels.items():
+        hoist.tinygrad.uninstall()
+        try:
+            their, their_image = program(blob, name, cubin.sm)
+        except Exception as error:
+            their = error
+        hoist.tinygrad.install()
+        try:
+            our, our_image = program(blob, name, cubin.sm)
+        except Exception as error:
+            # what is no affair of loaders: too much shared memory for its table, fields of the launch block
+            assert repr(error) == repr(their), (path, name, error, their)
+            continue
+        # of several kernels it takes the last one's, with either loader
+        assert len(cubin.kernels) > 1 or our.regs_usage == kernel.registers, (path, name, our.regs_usage)
+        plan = hoist._hoist.DeviceImage(blob)
+        whole = plan.write(BASE)
+        if our_image[: len(whole)] == whole:
+            images += 1
+        if isinstance(their, Exception):
+            continue
+        for field in ("regs_usage", "shmem_usage", "lcmem_usage", "cbuf_0", "max_threads", "kernargs_alloc_size"):
+            assert getattr(our, field) == getattr(their, field), (path, name, field)
+        assert {bank: size for bank, (_, size) in our.constbufs.items()} == {bank: size for bank, (_, size) in their.constbufs.items()}
+        for bank, (address, size) in our.constbufs.items():
+            if address and size:
+                start, their_start = address - BASE, their.constbufs[bank][0] - BASE
+                assert 0 <= start and start + size <= len(our_image), (path, name, bank)
+                assert our.qmd.read(f"constant_buffer_valid_{bank}") == 1
+                banks += our_image[start : start + size] == their_image[their_start : their_start + size]
+        kernels += 1
+print(kernels, banks, images)
+"""
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_programs_of_the_nv_back_end_are_made(tinygrad, version):
+    """Registers, shared and local memory, constant banks and arguments, as `NVProgram` finds them in what the loader gives it."""
+    done = run(tinygrad(version), NV_PROGRAM, str(FIXTURES / "cuda"))
+    assert done.returncode == 0, done.stderr[-3000:]
+    print(done.stdout)
+    kernels, banks, images = map(int, done.stdout.split())
+    assert kernels >= 20 and banks >= 20 and images >= 100
+
+
 SWITCH = """
 import hoist, hoist.tinygrad
 import tinygrad.runtime.support.elf as elf
