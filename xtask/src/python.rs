@@ -2,6 +2,7 @@
 //! directory, and runs its tests and examples there.
 
 mod asked;
+mod emulated;
 mod environment;
 mod suite;
 mod wheels;

@@ -27,21 +27,24 @@ pub(super) const TINYGRAD: &[&str] = &["0.12.0", "0.13.0", "0.14.0"];
 
 /// What a machine with nothing but Python must be able to do: the objects that it gets are that of tinygrad's first test, and
 /// one that throws, where there is a C++ library.
-const ALONE: &str = "\
-import ctypes, hoist, platform, sys
+pub(super) const ALONE: &str = "\
+import ctypes, hoist, os, platform, sys
 assert '.so' in hoist._hoist.__file__
-if platform.machine() == 'x86_64':
-    assert hoist.load(sys.argv[1]).fn('foo', args=[hoist.i32], ret=hoist.f32)(321) == 12345999.0
-    try:
-        ctypes.CDLL('libstdc++.so.6')
-    except OSError:
-        pass
-    else:
+assert hoist.load(sys.argv[1]).fn('foo', args=[hoist.i32], ret=hoist.f32)(321) == 12345999.0
+try:
+    ctypes.CDLL('libstdc++.so.6')
+except OSError:
+    pass
+else:
+    if os.path.exists(sys.argv[2]):
         module = hoist.load(sys.argv[2], libs=['libstdc++.so.6'])
         careful = module.fn('careful', args=[hoist.i32], ret=hoist.i32)
         assert (careful(3), careful(5)) == (3, -5)
 assert hoist.show(sys.argv[1])
 ";
+
+/// What it is given; `MACHINE` stands for the machine's name.
+pub(super) const OBJECTS: [&str; 2] = ["MACHINE/elftest.o", "MACHINE/exceptions-gcc12.o"];
 
 /// One interpreter of each version that the package is for: those that `PATH` has, and those of pyenv.
 fn interpreters() -> BTreeMap<String, PathBuf> {
@@ -213,8 +216,9 @@ impl Environment {
         output(Command::new(interpreter).args(["-m", "venv", "--without-pip"]).arg(&venv))?;
         let alone = Self { folder: venv.clone(), python: python.clone() };
         output(alone.pip("install").arg("--no-index").arg(wheel))?;
-        let objects = ["x86_64/elftest.o", "x86_64/exceptions-gcc12.o"]
-            .map(|object| workspace.fixtures().join(object));
+        let machine = std::env::consts::ARCH;
+        let objects =
+            OBJECTS.map(|object| workspace.fixtures().join(object.replace("MACHINE", machine)));
         let mut program = Command::new(python);
         output(program.env_clear().args(["-I", "-c", ALONE]).args(objects))?;
         let told = output(Command::new(venv.join("bin/hoist")).env_clear().arg("--version"))?;

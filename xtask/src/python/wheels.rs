@@ -6,10 +6,11 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::asked;
+use super::emulated;
 use super::environment::{Build, Environment};
 use crate::task::Run;
 use crate::test;
-use crate::tool::{output, unzip};
+use crate::tool::{Missing, output, unzip};
 use crate::workspace::Workspace;
 
 /// Arguments of `wheels`.
@@ -61,6 +62,15 @@ impl Run for Wheels {
                 asked::check(&files.join("hoist"))?;
                 if target.starts_with(std::env::consts::ARCH) {
                     environment.alone(workspace, &wheel)?;
+                } else {
+                    match emulated::alone(workspace, &wheel, target) {
+                        Ok(Some(python)) => println!("alone in {python}"),
+                        Ok(None) => {}
+                        Err(error) if error.is::<Missing>() => {
+                            test::skip(&format!("wheels/{target}"), &format!("{error}"));
+                        }
+                        Err(error) => return Err(error),
+                    }
                 }
             }
             println!("{}", wheel.display());
