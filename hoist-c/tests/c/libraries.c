@@ -1,6 +1,7 @@
 /* libraries LIBUSER.so LIBBASE.so BOTH.a LIBLAZY.so LIBVERSIONS.so NEAR.o BASE.o: libraries with options, observers, copy relocations. */
 #include "check.h"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -224,10 +225,19 @@ static void copied(char **argv) {
     hoist_symbols *symbols = hoist_symbols_new();
     OK(hoist_objects_add_file(objects, argv[6], &error));
     OK(hoist_symbols_add_system_library(symbols, argv[2], &error));
-    FAILS(RELOCATION, hoist_loader_load(NULL, objects, symbols, &module, &error));
-    CHECK(strcmp(info_of(error).relocation, "R_X86_64_32S") == 0);
-    hoist_error_free(error);
-    error = NULL;
+    void *handle = dlopen(argv[2], RTLD_NOW);
+    CHECK(handle != NULL);
+    /* under valgrind libraries are so low that it is reached where it is */
+    if ((uintptr_t)dlsym(handle, "base_table") >> 31 == 0) {
+        OK(hoist_loader_load(NULL, objects, symbols, &module, &error));
+        hoist_module_free(module);
+    } else {
+        FAILS(RELOCATION, hoist_loader_load(NULL, objects, symbols, &module, &error));
+        CHECK(strcmp(info_of(error).relocation, "R_X86_64_32S") == 0);
+        hoist_error_free(error);
+        error = NULL;
+    }
+    dlclose(handle);
     OK(hoist_symbols_set_copy_relocations(symbols, true, &error));
     OK(hoist_loader_load(NULL, objects, symbols, &module, &error));
     hoist_function set = NULL, at = NULL;
