@@ -236,3 +236,47 @@ fn observers_see_the_file() {
     let library = unsafe { LibraryLoader::new().observer(observer).open_file(&path) }.unwrap();
     assert_eq!((SEEN.load(Ordering::Relaxed), call(&library, "first")), (1, 41));
 }
+
+/// Unwinders and those who were told forget a library that is refused while it is still there.
+#[test]
+fn observers_refuse_a_library() {
+    static FORGOTTEN: AtomicUsize = AtomicUsize::new(0);
+    /// Reads code when it goes.
+    struct Reads(*const u8);
+    // SAFETY: it is read only, by who drops it.
+    unsafe impl Send for Reads {}
+    // SAFETY: as above.
+    unsafe impl Sync for Reads {}
+    impl Drop for Reads {
+        fn drop(&mut self) {
+            // SAFETY: a library is mapped until all who were told of it have forgotten it.
+            let _ = unsafe { self.0.read_volatile() };
+            FORGOTTEN.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    #[derive(Debug)]
+    struct Told(bool);
+    impl Observer for Told {
+        fn loaded(&self, _: &Loaded<'_>) -> std::io::Result<Option<Observed>> {
+            Ok(None)
+        }
+
+        fn library_loaded(&self, library: &LoadedLibrary<'_>) -> std::io::Result<Option<Observed>> {
+            if self.0 {
+                return Err(std::io::Error::other("not this one"));
+            }
+            let first = library.functions()[0].address;
+            let code = core::ptr::with_exposed_provenance(first as usize);
+            Ok(Some(Box::new(Reads(code))))
+        }
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = compile(folder.path(), SOURCE, &[]);
+    for _ in 0..3 {
+        let loader = LibraryLoader::new().observer(Told(false)).observer(Told(true));
+        // SAFETY: no constructors, and nobody writes to the file.
+        let error = unsafe { loader.open_file(&path) }.unwrap_err();
+        assert!(matches!(&error, Error::Observer(_)), "{error}");
+    }
+    assert_eq!(FORGOTTEN.load(Ordering::Relaxed), 3);
+}

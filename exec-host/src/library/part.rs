@@ -178,9 +178,10 @@ impl<'n> Part<'n> {
             LibraryTable::new(header, mapped.readable(), &code, externals)
         });
         // SAFETY: as above.
-        let unwinding = unsafe { Unwinding::register_library(table, &code, extent) };
-        let unwinding = unwinding.map_err(LibraryError::Unwinding)?;
+        let registered = unsafe { Unwinding::register_library(table, &code, extent) };
         let MappedImage { memory, pages, .. } = mapped;
+        // what is declared last goes first: unwinders read the memory when they forget it, if an observer refuses the load
+        let unwinding = registered.map_err(LibraryError::Unwinding)?;
         let file = (*node.bytes).as_ref();
         let shown = LoadedLibrary::new(file, Name(&node.name), bias, &code, &memory);
         let observed = given.observers.iter().map(|observer| observer.library_loaded(&shown));
