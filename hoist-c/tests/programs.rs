@@ -98,6 +98,7 @@ fn programs_under_valgrind() {
         ]);
         valgrind
             .args(["--errors-for-leak-kinds=definite", "--show-leak-kinds=definite"])
+            .arg(format!("--suppressions={}", made.path.join("forgotten").display()))
             .arg(program);
         made.run(&mut valgrind, arguments);
     }
