@@ -32,7 +32,9 @@ pub(crate) struct Same {
 }
 
 /// A tag that no loader knows (of those for environments that the gABI leaves alone).
-const NOTHING: u64 = 0x6000_0ffe;
+const NOTHING: usize = 0x6000_0ffe;
+/// Bytes of an address.
+const WORD: usize = size_of::<usize>();
 
 /// The file without constructors and destructors.
 fn without_constructors(bytes: &[u8]) -> Option<Vec<u8>> {
@@ -41,10 +43,10 @@ fn without_constructors(bytes: &[u8]) -> Option<Vec<u8>> {
     let start = usize::try_from(dynamic.offset).ok()?;
     let mut bytes = bytes.to_vec();
     let rows = bytes.get_mut(start..)?.get_mut(..usize::try_from(dynamic.file_size).ok()?)?;
-    for row in rows.chunks_exact_mut(16) {
-        let (tag, _) = row.split_first_chunk_mut::<8>()?;
+    for row in rows.chunks_exact_mut(2 * WORD) {
+        let (tag, _) = row.split_first_chunk_mut::<WORD>()?;
         let gone = [DT_INIT, DT_INIT_ARRAY, DT_PREINIT_ARRAY, DT_FINI, DT_FINI_ARRAY];
-        if gone.contains(&u64::from_le_bytes(*tag)) {
+        if gone.contains(&(usize::from_le_bytes(*tag) as u64)) {
             *tag = NOTHING.to_le_bytes();
         }
     }
@@ -71,11 +73,11 @@ fn by_loader(bytes: &[u8]) -> Result<(u64, std::fs::File, String), String> {
         let words = unsafe { CStr::from_ptr(libc::dlerror()) };
         return Err(words.to_string_lossy().into_owned());
     }
-    let mut map: *const u64 = core::ptr::null();
+    let mut map: *const usize = core::ptr::null();
     // SAFETY: the handle is open; the first word of a link map is the bias.
     unsafe {
         libc::dlinfo(handle, libc::RTLD_DI_LINKMAP, (&raw mut map).cast());
-        Ok((map.read(), file, path))
+        Ok((map.read() as u64, file, path))
     }
 }
 
@@ -88,8 +90,13 @@ fn memory<'m>(address: u64, size: u64) -> &'m [u8] {
 
 /// Whether the relocation at `address` is of a function that hoist has its own of.
 fn stands_for(symbols: &Option<SymbolTable<'_>>, image: &Image<'_>, address: u64) -> bool {
-    let own =
-        ["__cxa_thread_atexit_impl", "__cxa_thread_atexit", "_dl_find_object", "dl_iterate_phdr"];
+    let own = [
+        "__cxa_thread_atexit_impl",
+        "__cxa_thread_atexit",
+        "_dl_find_object",
+        "dl_iterate_phdr",
+        "dladdr",
+    ];
     let mut records = image.relocations().filter_map(Result::ok).flatten();
     let record = records.find(|record| record.offset == address);
     let symbol = symbols.zip(record).and_then(|(table, record)| table.get(record.symbol).ok());
@@ -130,7 +137,7 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
             let kind = find(Host::KINDS, record.r#type).ok_or("an unknown relocation")?;
             places.insert(record.offset, kind);
             if matches!(kind.special, elf_core::Special::Descriptor { .. }) {
-                places.insert(record.offset + 8, kind);
+                places.insert(record.offset + WORD as u64, kind);
             }
         }
     }
@@ -153,13 +160,14 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
         let mut at = 0;
         while at < left.len() {
             let address = start + at as u64;
-            if let (Some(kind), Some(word)) = (places.get(&address), left.get(at..at + 8)) {
+            if let (Some(kind), Some(word)) = (places.get(&address), left.get(at..at + WORD)) {
                 let number =
-                    |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().unwrap_or_default());
+                    |bytes: &[u8]| usize::from_le_bytes(bytes.try_into().unwrap_or_default());
                 let (own, other) =
-                    (number(word), number(right.get(at..at + 8).unwrap_or_default()));
+                    (number(word), number(right.get(at..at + WORD).unwrap_or_default()));
                 let roles = [Role::TlsModule, Role::TpOffset, Role::TlsDescFunction];
-                let is_same = own == other || own.wrapping_sub(ours) == other.wrapping_sub(theirs);
+                let (from, to) = (ours as usize, theirs as usize);
+                let is_same = own == other || own.wrapping_sub(from) == other.wrapping_sub(to);
                 if !is_same && roles.contains(&kind.value.of) {
                     same.thread_local += 1;
                 } else if !is_same && stands_for(&symbols, &image, address) {
@@ -167,7 +175,7 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
                 } else if !is_same {
                     same.different.push(format!("{address:#x} {} {own:#x} {other:#x}", kind.name));
                 }
-                at += 8;
+                at += WORD;
             } else {
                 // the dynamic loader writes addresses into its own table
                 let is_slot = slots.is_some_and(|slots| address.wrapping_sub(slots) < 16);
