@@ -139,3 +139,38 @@ fn other_abis_are_not_taken_for_this_one() {
     assert!(find(Aarch64::KINDS, 1).is_none(), "ILP32's R_AARCH64_P32_ABS32");
     assert!(word(580, 0, 0, 0).is_err(), "pointer authentication");
 }
+
+/// AAELF64, "Weak references": of what counts from the place, a weak symbol that nobody defines is the place itself, for branches the next
+/// instruction; of all else it is 0.
+#[test]
+fn weak_symbols_that_nobody_defines() {
+    use reloc_aarch64::aarch64::*;
+    let address = |number: u32, addend: i64| {
+        let kind = find(Aarch64::KINDS, number).unwrap();
+        Aarch64::undefined_weak(&Query {
+            role: kind.value.of,
+            symbol: 1,
+            place: 0x1000,
+            addend,
+            kind,
+        })
+    };
+    for branch in [R_AARCH64_TSTBR14, R_AARCH64_CONDBR19, R_AARCH64_JUMP26, R_AARCH64_CALL26] {
+        // S + A - P is 4
+        assert_eq!(
+            (address(branch, 0), address(branch, 8)),
+            (Some(0x1004), Some(0xffc)),
+            "{branch}"
+        );
+    }
+    for counted in [R_AARCH64_PREL64, R_AARCH64_PREL32, R_AARCH64_LD_PREL_LO19, R_AARCH64_PLT32] {
+        assert_eq!(
+            (address(counted, 0), address(counted, 8)),
+            (Some(0x1000), Some(0x1000)),
+            "{counted}"
+        );
+    }
+    for absolute in [R_AARCH64_ABS64, R_AARCH64_ABS32, R_AARCH64_ADD_ABS_LO12_NC] {
+        assert_eq!(address(absolute, 0), None, "{absolute}");
+    }
+}
