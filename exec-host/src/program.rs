@@ -89,11 +89,13 @@ const STACK: u64 = 8 << 20;
 /// let error = LoadedProgram::load(b"#!/bin/sh").unwrap_err();
 /// assert!(error.to_string().contains("not an ELF file"), "{error}");
 ///
+/// # #[cfg(target_arch = "x86_64")] { // in emulators there is no dynamic loader at the path that programs name
 /// let program = LoadedProgram::load(&std::fs::read("/proc/self/exe")?)?;
 /// if std::env::var_os("RUN_IT_AGAIN").is_some() {
 ///     // SAFETY: nothing else runs here; the program takes the place of this one.
 ///     unsafe { program.start(&[c"again".into()], &[])? };
 /// }
+/// # }
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
