@@ -49,24 +49,40 @@ pub(super) struct Nest<'f, F> {
     order: Order,
     look: &'f F,
     /// Which members of archives are unpacked, by what they are called; nothing for all of them.
+    #[cfg(not(target_family = "wasm"))]
     only: Option<&'f Only<'f>>,
 }
 
 /// Whether a member of an archive, or something inside it, is wanted.
+#[cfg(not(target_family = "wasm"))]
 pub(super) type Only<'f> = dyn Fn(&str) -> bool + Sync + 'f;
 
 impl<'f, F> Nest<'f, F> {
     pub(super) fn new((budget, size): (&Budget, u64), order: Order, look: &'f F) -> Self {
-        Self { left: Left::new(budget, size), order, look, only: None }
+        Self {
+            left: Left::new(budget, size),
+            order,
+            look,
+            #[cfg(not(target_family = "wasm"))]
+            only: None,
+        }
     }
 
     /// The same of certain members alone.
+    #[cfg(not(target_family = "wasm"))]
     pub(super) fn only(self, only: &'f Only<'f>) -> Self {
         Self { only: Some(only), ..self }
     }
 
+    #[cfg(not(target_family = "wasm"))]
     fn wants(&self, label: &str) -> bool {
         self.only.is_none_or(|only| only(label))
+    }
+
+    /// Pages show all of a file.
+    #[cfg(target_family = "wasm")]
+    const fn wants(&self, _: &str) -> bool {
+        true
     }
 }
 
