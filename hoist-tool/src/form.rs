@@ -51,9 +51,9 @@ pub(crate) fn is_archive(head: &[u8]) -> bool {
 
 #[cfg(all(feature = "device-code", not(target_family = "wasm")))]
 impl Form {
-    /// The form of a file; nothing if it is none, or cannot be read.
+    /// The form of a file; nothing if it is none, or cannot be read. A pipe is not opened: who opens it a second time may wait for ever.
     pub(crate) fn of_file(path: &Path) -> Option<Self> {
-        let file = File::open(path).ok().filter(|_| path.is_file())?;
+        let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
         let mut head = Vec::new();
         file.take(HEAD as u64).read_to_end(&mut head).ok()?;
         Some(Self::of(&head))

@@ -200,8 +200,8 @@ pub fn read_all(paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
 /// Whether there is an archive, as far as can be told without taking bytes from a pipe.
 fn is_archive_file(path: &Path) -> bool {
     let mut magic = [0; archive::MAGIC.len()];
-    let is_file = std::fs::metadata(path).is_ok_and(|found| found.is_file());
-    let file = File::open(path).ok().filter(|_| is_file);
+    // who opens a pipe twice may wait for ever
+    let file = path.is_file().then(|| File::open(path).ok()).flatten();
     file.is_some_and(|mut file| file.read_exact(&mut magic).is_ok() && is_archive(&magic))
 }
 
