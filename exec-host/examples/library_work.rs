@@ -1,32 +1,13 @@
 //! Calls `main` of a shared library: `library_work dlopen|bytes LIBRARY`, once as the dynamic loader loads it, once with everything that it
 //! needs out of bytes, which is told line by line.
 
+mod needed;
+
 use exec_host::library::{LibraryLoader, NeededLibrary};
+use needed::is_of_loader;
 use std::ffi::{CString, c_char, c_int};
-use std::path::Path;
 
 type Main = unsafe extern "C" fn(c_int, *const *const c_char) -> c_int;
-
-const FOLDERS: [&str; 6] = [
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
-    "/lib/aarch64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/lib64",
-    "/usr/lib64",
-];
-
-/// What the dynamic loader has to load itself.
-fn is_of_loader(name: &str) -> bool {
-    let own = ["libc.so", "ld-linux", "libpthread.so", "libdl.so", "librt.so"];
-    own.iter().any(|start| name.starts_with(start))
-}
-
-fn read(name: &str) -> Option<Vec<u8>> {
-    let bytes = FOLDERS.iter().find_map(|folder| std::fs::read(Path::new(folder).join(name)).ok());
-    eprintln!("LOADED {name}");
-    bytes
-}
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -47,7 +28,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     } else {
         let loader = LibraryLoader::new().needed(|name| {
             let name = name.to_str().filter(|name| !is_of_loader(name))?;
-            read(name).map(NeededLibrary::bytes)
+            let bytes = needed::read(name);
+            eprintln!("LOADED {name}");
+            bytes.map(NeededLibrary::bytes)
         });
         // SAFETY: the user asks for the library.
         let library = unsafe { loader.open(std::fs::read(path)?)? };

@@ -1,7 +1,11 @@
 //! Extension modules of Python, and the libraries that they need, out of bytes.
 
+#[path = "../needed/mod.rs"]
+mod needed;
+
 use elf_core::Name;
 use exec_host::library::{Library, LibraryLoader, NeededLibrary};
+use needed::is_of_loader;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -16,22 +20,6 @@ pub(crate) type Main = unsafe extern "C" fn(c_int, *const *const c_char) -> c_in
 type AppendInittab =
     unsafe extern "C" fn(*const c_char, unsafe extern "C" fn() -> *mut c_void) -> c_int;
 
-/// Where libraries are that modules need.
-const FOLDERS: [&str; 6] = [
-    "/lib/x86_64-linux-gnu",
-    "/usr/lib/x86_64-linux-gnu",
-    "/lib/aarch64-linux-gnu",
-    "/usr/lib/aarch64-linux-gnu",
-    "/lib64",
-    "/usr/lib64",
-];
-
-/// What the dynamic loader has to load itself.
-fn is_of_loader(name: &str) -> bool {
-    let own = ["libc.so", "ld-linux", "libpthread.so", "libdl.so", "librt.so"];
-    own.iter().any(|start| name.starts_with(start))
-}
-
 /// Libraries that were needed, each once for all modules.
 #[derive(Default)]
 pub(crate) struct Needed(RefCell<BTreeMap<String, Library>>);
@@ -43,8 +31,7 @@ impl Needed {
         if let Some(known) = self.0.borrow().get(name) {
             return Some(known.clone().into());
         }
-        let read = |folder: &&str| std::fs::read(Path::new(folder).join(name)).ok();
-        let bytes = FOLDERS.iter().find_map(read)?;
+        let bytes = needed::read(name)?;
         // SAFETY: who runs the program asks for what it needs.
         let library = unsafe { LibraryLoader::new().needed(|name| self.find(name)).open(bytes) };
         let library = library.ok()?;
