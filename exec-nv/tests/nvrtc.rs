@@ -88,17 +88,34 @@ fn sources_become_code_and_errors_have_the_log() {
     let compiled = nvrtc.compile("source", &request).unwrap();
     assert_eq!((compiled.code, compiled.log), (b"CUBIN".to_vec(), String::new()));
     assert_eq!(compiled.names, ["scaleIfloat>", "plain"]);
-    let calls = stub.calls();
-    assert!(calls.contains(&"nvrtcCreateProgram one.cu 0".into()), "{calls:?}");
-    let options = "nvrtcCompileProgram --std=c++17 --gpu-architecture=sm_90";
-    assert!(calls.contains(&options.into()), "{calls:?}");
+    assert_eq!(
+        stub.calls(),
+        [
+            "nvrtcCreateProgram one.cu 0",
+            "nvrtcAddNameExpression program 1 scale<float>",
+            "nvrtcAddNameExpression program 1 plain",
+            "nvrtcGetNumSupportedArchs",
+            "nvrtcGetSupportedArchs",
+            "nvrtcCompileProgram program 1 --std=c++17 --gpu-architecture=sm_90",
+            "nvrtcGetCUBINSize program 1",
+            "nvrtcGetCUBIN program 1",
+            "nvrtcGetLoweredName program 1 scale<float>",
+            "nvrtcGetLoweredName program 1 plain",
+            "nvrtcGetProgramLogSize program 1",
+            "nvrtcGetProgramLog program 1",
+            "nvrtcDestroyProgram program 1",
+        ]
+    );
     // one that the compiler does not know yet has PTX for the newest below; what is said stands
     let compiled = nvrtc.compile("", &Compile { sm: 120, ..Compile::default() }).unwrap();
     assert_eq!(compiled.code, b".version 8.0");
-    assert!(stub.calls().contains(&"nvrtcCompileProgram --gpu-architecture=compute_90".into()));
+    assert!(
+        stub.calls()
+            .contains(&"nvrtcCompileProgram program 2 --gpu-architecture=compute_90".into())
+    );
     let said = Compile { options: &["-arch=sm_75"], ..Compile::default() };
     nvrtc.compile("", &said).unwrap();
-    assert!(stub.calls().contains(&"nvrtcCompileProgram -arch=sm_75".into()));
+    assert!(stub.calls().contains(&"nvrtcCompileProgram program 3 -arch=sm_75".into()));
     let error = nvrtc.compile("wrong", &Compile::default()).unwrap_err();
     assert_eq!(
         error.to_string(),

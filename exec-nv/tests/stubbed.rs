@@ -45,6 +45,11 @@ fn no_driver_is_an_error_with_a_name() {
         stub.driver().unwrap_err().to_string(),
         "cuInit: CUDA_ERROR_STUB, as the test wants it (999)"
     );
+    stub.fail("cuInit", 12345, 1);
+    assert_eq!(
+        stub.driver().unwrap_err().to_string(),
+        "cuInit: an error that the driver has no name for (12345)"
+    );
     assert_eq!(stub.left(), "");
 }
 
@@ -111,7 +116,8 @@ fn scenario(stub: &Stub, loader: CubinLoader, image: &[u8]) -> Result<(), Error>
 }
 
 /// What gives things back. An error of it has nobody to be told, or comes too late.
-const RELEASES: [&str; 7] = [
+const RELEASES: [&str; 8] = [
+    "cuCtxSetCurrent",
     "cuDevicePrimaryCtxRelease_v2",
     "cuMemFree_v2",
     "cuMemFreeAsync",
@@ -150,6 +156,8 @@ fn whatever_fails_is_named_and_nothing_is_lost() {
                     }
                     // a queue that is dropped waits, and tells nobody
                     Ok(()) if function == "cuStreamSynchronize" => {}
+                    // an error that is no error, of a parameter that is not there
+                    Ok(()) if function.starts_with("cuGetError") => {}
                     Ok(()) => assert!(RELEASES.contains(&&*function), "{label} was not noticed"),
                 }
                 if RELEASES.contains(&&*function) {
@@ -173,20 +181,18 @@ fn parameters_are_where_the_cubin_says() {
         stub.forget();
         scenario(&stub, loader, &fixture(KERNELS)).unwrap();
         let [line] = <[String; 1]>::try_from(stub.calls_of("cuLaunchKernel")).unwrap();
-        let (head, parameters) = line.split_once(" 0:").unwrap();
-        assert_eq!(head, "parameters 4x1x1 32x1x1 61440");
-        let (_, rest) = parameters.split_once(' ').unwrap();
-        assert_eq!(
-            rest, "8:02 12:03030303030303030303030303030303 36:0405 40:000000000000f03f",
-            "{loader:?}"
-        );
+        let bytes = "03".repeat(24);
+        let (head, parameters) = line.split_once(" 0:(memory ").unwrap();
+        assert_eq!(head, "parameters 4x1x1 32x1x1 61440 stream 1");
+        let (_, rest) = parameters.split_once(") ").unwrap();
+        assert_eq!(rest, format!("8:02 12:{bytes} 36:0405 40:000000000000f03f"), "{loader:?}");
         let [line] = <[String; 1]>::try_from(stub.calls_of("cuLaunchKernelEx")).unwrap();
         assert!(
-            line.starts_with("parameters 4x1x1 32x1x1 61440 attribute 2 cluster 2x1x1 0:"),
+            line.starts_with("parameters 4x1x1 32x1x1 61440 stream 2 attribute 2 cluster 2x1x1 0:"),
             "{line}"
         );
         // more than 48 KiB are asked for once
-        assert_eq!(stub.calls_of("cuFuncSetAttribute"), ["8 61440"]);
+        assert_eq!(stub.calls_of("cuFuncSetAttribute"), ["parameters 8 61440"]);
     }
 }
 
@@ -388,12 +394,15 @@ fn shared_memory_is_asked_for_by_the_sum_of_static_and_dynamic_bytes() {
         // SAFETY: the stub runs nothing.
         unsafe { kernel.launch(device.queue(), &[Argument::Buffer(&buffer)], &launch) }.unwrap();
     }
-    assert_eq!(stub.calls_of("cuFuncSetAttribute"), ["8 48116", "8 49152"]);
+    assert_eq!(
+        stub.calls_of("cuFuncSetAttribute"),
+        ["shared_memory 8 48116", "shared_memory 8 49152"]
+    );
     // of PTX the driver knows how much there is: 7 bytes, says the stub
     stub.forget();
     let image = device.load_with(&fixture("cuda/kernels.ptx"), CubinLoader::Driver).unwrap();
     let kernel = device.kernel(&image, "parameters").unwrap();
-    assert_eq!(stub.calls_of("cuFuncGetAttribute"), ["1"]);
+    assert_eq!(stub.calls_of("cuFuncGetAttribute"), ["1 parameters"]);
     drop((kernel, image, buffer));
 }
 
@@ -431,7 +440,7 @@ fn copies_go_through_queues_of_every_sort() {
     let start = queue.record().unwrap();
     queue.copy(&host, &there).unwrap();
     let end = queue.record().unwrap();
-    assert_eq!(stub.calls_of("cuMemcpyAsync"), ["256"]);
+    assert_eq!(stub.calls_of("cuMemcpyAsync"), ["memory 1 pinned 1 256 stream 2"]);
     // neither side can be touched until the queue is past it
     assert!(matches!(host.host_mut(), Err(exec_core::Error::InUse)));
     let mut bytes = [0; 256];
@@ -559,7 +568,7 @@ fn memory_of_several_kinds_and_devices() {
     pinned.host_mut().unwrap().fill(7);
     let far = other.buffer(256, Spec::new()).unwrap();
     NvDevice::copy(&pinned, &far).unwrap();
-    assert_eq!(stub.calls_of("cuMemcpyPeer"), ["256"]);
+    assert_eq!(stub.calls_of("cuMemcpyPeer"), ["memory 1 context 2 pinned 1 context 1 256"]);
     let mut bytes = [0; 256];
     far.copy_out(0, &mut bytes).unwrap();
     assert_eq!(bytes, [7; 256]);

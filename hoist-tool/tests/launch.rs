@@ -145,7 +145,10 @@ fn arguments_go_to_the_kernel_and_buffers_come_back() {
         // the stub runs nothing: what comes back is what went there
         assert_eq!(text(&output), "buf:i32:1,2,3\n");
         let launch = launches.first().unwrap();
-        assert!(launch.starts_with("cuLaunchKernel local_memory 4x2x1 32x1x1 1024 0:"), "{launch}");
+        assert!(
+            launch.starts_with("cuLaunchKernel local_memory 4x2x1 32x1x1 1024 stream 1 0:(memory "),
+            "{launch}"
+        );
         assert!(launch.ends_with(" 8:07000000"), "{launch}");
         let words = [
             "launch",
@@ -161,7 +164,10 @@ fn arguments_go_to_the_kernel_and_buffers_come_back() {
         ];
         let (output, launches) = setup.hoist(&words, &[]);
         assert_eq!(text(&output), "");
-        assert_eq!(launches, ["cuLaunchKernelEx globals 2x1x1 1x1x1 0 attribute 2 cluster 2x1x1"]);
+        assert_eq!(
+            launches,
+            ["cuLaunchKernelEx globals 2x1x1 1x1x1 0 stream 1 attribute 2 cluster 2x1x1"]
+        );
     }
     let words = [
         "launch",
@@ -238,9 +244,12 @@ fn sources_are_compiled_where_there_is_a_compiler() {
         let words = ["launch", source, "globals", "--nvrtc-option", "-DX=1", "--loader", loader];
         let (output, launches) = setup.hoist(&words, &environment);
         assert_eq!(text(&output), "");
-        assert_eq!(launches, ["cuLaunchKernel globals 1x1x1 1x1x1 0"]);
+        assert_eq!(launches, ["cuLaunchKernel globals 1x1x1 1x1x1 0 stream 1"]);
         let log = std::fs::read_to_string(setup.log()).unwrap();
-        assert!(log.contains("nvrtcCompileProgram -DX=1 --gpu-architecture=sm_90\n"), "{log}");
+        assert!(
+            log.contains("nvrtcCompileProgram program 1 -DX=1 --gpu-architecture=sm_90\n"),
+            "{log}"
+        );
     }
     std::fs::write(source, "what is wrong").unwrap();
     let (output, launches) = setup.hoist(&["launch", source, "globals"], &environment);
@@ -265,7 +274,7 @@ fn profilers_are_told_of_ranges() {
         let lines = log.lines().filter(wanted).map(|line| line.trim_end().to_owned());
         lines.collect::<Vec<_>>()
     };
-    let launch = "cuLaunchKernel globals 1x1x1 1x1x1 0";
+    let launch = "cuLaunchKernel globals 1x1x1 1x1x1 0 stream 1";
     assert_eq!(
         told("plain"),
         ["nvtx begin", "nvtx push load", "nvtx pop", "nvtx push globals", launch, "nvtx pop"]

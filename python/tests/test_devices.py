@@ -155,4 +155,4 @@ except hoist.DeviceError as error:
     assert (error.kind, error.function, error.code) == ("Driver", "cuStreamSynchronize", 999), vars(error)
 """
     calls = on_stub(driver, tmp_path / "log", program, HOIST_STUB_FAIL="cuStreamSynchronize:999:1")
-    assert "cuStreamSynchronize" in calls
+    assert "cuStreamSynchronize stream 1" in calls

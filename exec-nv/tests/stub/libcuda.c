@@ -3,6 +3,9 @@
  * It records calls, keeps count of what was made and not given back, and can fail at the n-th call of any function. Device
  * memory is memory of the process; kernels do not run: a launch is recorded with its parameters, as the cubin describes them.
  *
+ * A line is a function and its arguments in their order, but for places where it puts something. What was made has the number that it has
+ * among its kind ("stream 2"), an address in it how far in it is ("memory 1+64"); null is "none", and any other address "host".
+ *
  * Tests call stub_*; programs are steered by the environment:
  *   HOIST_STUB_FAIL=FUNCTION:CODE[:N]   HOIST_STUB_LOG=FILE   HOIST_STUB_VERSION=13000   HOIST_STUB_DEVICES=1   HOIST_STUB_SM=90
  *   HOIST_STUB_ABORT=FUNCTION, which ends the process   HOIST_STUB_HANG=FUNCTION, which never ends
@@ -32,8 +35,11 @@ static const char *const kinds[KINDS] = {"context", "device memory", "stream-ord
                                          "pinned memory", "registered memory", "stream", "event", "module",
                                          "library", "graph", "graph that is ready", "physical memory", "range of addresses",
                                          "mapping", "memory of another process", "linker"};
-static struct { void *what; int kind; } live[1 << 16];
+static const char *const words[KINDS] = {"context", "memory", "ordered", "managed", "pinned", "registered", "stream", "event", "module",
+                                        "library", "graph", "ready", "physical", "range", "mapping", "ipc", "linker"};
+static struct { void *what; int kind; size_t size; unsigned number, made; } live[1 << 16];
 static size_t live_count;
+static unsigned numbers[KINDS], all_made;
 static int wrong; /* things given back that were not there */
 
 void stub_fail(const char *name, int code, int at) {
@@ -41,7 +47,6 @@ void stub_fail(const char *name, int code, int at) {
     fail_code = code, fail_at = at, ready = 1;
 }
 const char *stub_text(void) { return text; }
-void stub_forget(void) { used = 0, text[0] = 0; }
 void stub_clear(void) { live_count = 0, wrong = 0; }
 /* What was not given back, one a line, and what was given back wrongly. Empty if all is well. */
 const char *stub_left(void) {
@@ -96,11 +101,35 @@ static CUresult call(const char *name, const char *format, ...) {
 }
 #define CALL(...) do { CUresult failed = call(__func__, __VA_ARGS__); if (failed) return failed; } while (0)
 
-static CUresult made(void *what, int kind) {
+void stub_forget(void) {
+    used = 0, text[0] = 0;
+    if (!live_count) memset(numbers, 0, sizeof numbers);
+}
+static CUresult made_of(void *what, int kind, size_t size) {
     if (!what || live_count == sizeof live / sizeof *live) return 2;
-    live[live_count].what = what, live[live_count++].kind = kind;
+    live[live_count].what = what, live[live_count].kind = kind, live[live_count].size = size ? size : 1;
+    live[live_count].number = ++numbers[kind], live[live_count++].made = ++all_made;
     return 0;
 }
+static CUresult made(void *what, int kind) { return made_of(what, kind, 1); }
+/* What an argument is: of several things at an address the one that was made last. */
+static const char *of(const void *what) {
+    static char lines[16][48];
+    static unsigned next;
+    char *line = lines[next++ % 16];
+    unsigned newest = 0;
+    if (!what) return "none";
+    snprintf(line, sizeof lines[0], "host");
+    for (size_t i = 0; i < live_count; i++) {
+        size_t in = (size_t)what - (size_t)live[i].what;
+        if (in >= live[i].size || live[i].made < newest) continue;
+        newest = live[i].made;
+        int size = snprintf(line, sizeof lines[0], "%s %u", words[live[i].kind], live[i].number);
+        if (in) snprintf(line + size, sizeof lines[0] - size, "+%zu", in);
+    }
+    return line;
+}
+#define AT(address) of((const void *)(uintptr_t)(address))
 static CUresult gone(void *what, int kind) {
     for (size_t i = 0; i < live_count; i++)
         if (live[i].what == what && live[i].kind == kind) {
@@ -116,46 +145,49 @@ static CUresult gone(void *what, int kind) {
 CUresult cuInit(unsigned flags) { CALL(" %u", flags); return number("HOIST_STUB_DEVICES", 1) ? 0 : 100; }
 CUresult cuDriverGetVersion(int *found) { CALL(""); *found = number("HOIST_STUB_VERSION", 13000); return 0; }
 CUresult cuGetErrorName(CUresult code, const char **name) {
+    CALL(" %d", code);
+    if (code > 999) return *name = 0, 1;
     *name = code == 2 ? "CUDA_ERROR_OUT_OF_MEMORY" : code == 700 ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_STUB";
     return 0;
 }
-CUresult cuGetErrorString(CUresult code, const char **string) { *string = "as the test wants it"; return 0; }
+CUresult cuGetErrorString(CUresult code, const char **string) { CALL(" %d", code); return *string = code > 999 ? 0 : "as the test wants it", code > 999; }
 CUresult cuDeviceGetCount(int *count) { CALL(""); *count = number("HOIST_STUB_DEVICES", 1); return 0; }
 CUresult cuDeviceGet(CUdevice *device, int ordinal) { CALL(" %d", ordinal); *device = ordinal; return 0; }
-CUresult cuDeviceGetName(char *name, int size, CUdevice device) { CALL(""); snprintf(name, size, "Stub of a GPU %d", device); return 0; }
-CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) { CALL(""); memset(uuid, device + 1, 16); return 0; }
-CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) { CALL(""); *bytes = 1ull << 30; return 0; }
+CUresult cuDeviceGetName(char *name, int size, CUdevice device) { CALL(" %d %d", size, device); snprintf(name, size, "Stub of a GPU %d", device); return 0; }
+CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) { CALL(" %d", device); memset(uuid, device + 1, 16); return 0; }
+CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) { CALL(" %d", device); *bytes = 1ull << 30; return 0; }
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     static const int table[][2] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152},
         {10, 32}, {12, 65536}, {16, 132}, {38, 52428800}, {81, 233472}, {83, 1}, {95, 1}, {97, 232448}, {111, 1024}, {115, 1}, {120, 1}};
-    CALL(" %d", attribute);
+    CALL(" %d %d", attribute, device);
     int capability = number("HOIST_STUB_SM", 90);
     *value = attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : 0;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i][0] == attribute) *value = table[i][1];
     return 0;
 }
-CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) { CALL(""); *can = 1; return 0; }
+CUresult cuDeviceCanAccessPeer(int *can, CUdevice device, CUdevice peer) { CALL(" %d %d", device, peer); *can = 1; return 0; }
 CUresult cuDevicePrimaryCtxRetain(void **context, CUdevice device) {
-    CALL("");
+    CALL(" %d", device);
     *context = (void *)(intptr_t)(0xc0 + device);
     return made(*context, CONTEXT);
 }
-CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { CALL(""); return gone((void *)(intptr_t)(0xc0 + device), CONTEXT); }
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) { CALL(" %d", device); return gone((void *)(intptr_t)(0xc0 + device), CONTEXT); }
 CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
-    CALL("");
+    CALL(" %d", device);
     size_t kept = 0;
     for (size_t i = 0; i < live_count; i++)
         if (live[i].kind == CONTEXT) live[kept++] = live[i];
     live_count = kept;
     return 0;
 }
-CUresult cuCtxGetCurrent(void **context) { *context = 0; return 0; }
-CUresult cuCtxSetCurrent(void *context) { return 0; }
+static __thread void *current;
+CUresult cuCtxGetCurrent(void **context) { CALL(""); *context = current; return 0; }
+CUresult cuCtxSetCurrent(void *context) { CALL(" %s", of(context)); current = context; return 0; }
 CUresult cuCtxSynchronize(void) { CALL(""); return 0; }
-CUresult cuCtxGetLimit(size_t *value, int limit) { CALL(""); *value = 1024; return 0; }
+CUresult cuCtxGetLimit(size_t *value, int limit) { CALL(" %d", limit); *value = 1024; return 0; }
 CUresult cuCtxSetLimit(int limit, size_t value) { CALL(" %d %zu", limit, value); return 0; }
-CUresult cuCtxEnablePeerAccess(void *peer, unsigned flags) { CALL(""); return 0; }
+CUresult cuCtxEnablePeerAccess(void *peer, unsigned flags) { CALL(" %s %u", of(peer), flags); return 0; }
 
 /* ---- memory ---- */
 
@@ -165,46 +197,46 @@ CUresult cuMemGetInfo_v2(size_t *free, size_t *total) { CALL(""); *free = 1 << 2
 static CUresult take(CUdeviceptr *address, size_t size, int kind) {
     void *what = memory(size);
     *address = (CUdeviceptr)(uintptr_t)what;
-    return made(what, kind);
+    return made_of(what, kind, size);
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) { CALL(" %zu", size); return take(address, size, DEVICE_MEMORY); }
-CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) { CALL(" %zu", size); return take(address, size, ASYNC_MEMORY); }
+CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) { CALL(" %zu %s", size, of(stream)); return take(address, size, ASYNC_MEMORY); }
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags) { CALL(" %zu %u", size, flags); return take(address, size, MANAGED_MEMORY); }
 CUresult cuMemFree_v2(CUdeviceptr address) {
     void *what = (void *)(uintptr_t)address;
     int managed = 0;
     for (size_t i = 0; i < live_count; i++)
         if (live[i].what == what && live[i].kind == MANAGED_MEMORY) managed = 1;
-    CALL("");
+    CALL(" %s", of(what));
     CUresult result = gone(what, managed ? MANAGED_MEMORY : DEVICE_MEMORY);
     if (!result) free(what);
     return result;
 }
 CUresult cuMemFreeAsync(CUdeviceptr address, void *stream) {
-    CALL("");
+    CALL(" %s %s", AT(address), of(stream));
     CUresult result = gone((void *)(uintptr_t)address, ASYNC_MEMORY);
     if (!result) free((void *)(uintptr_t)address);
     return result;
 }
-CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) { CALL(" %zu %u", size, flags); *address = memory(size); return made(*address, PINNED_MEMORY); }
-CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned flags) { CALL(""); *device = (CUdeviceptr)(uintptr_t)host; return 0; }
+CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) { CALL(" %zu %u", size, flags); *address = memory(size); return made_of(*address, PINNED_MEMORY, size); }
+CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned flags) { CALL(" %s %u", of(host), flags); *device = (CUdeviceptr)(uintptr_t)host; return 0; }
 CUresult cuMemFreeHost(void *address) {
-    CALL("");
+    CALL(" %s", of(address));
     CUresult result = gone(address, PINNED_MEMORY);
     if (!result) free(address);
     return result;
 }
-CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags) { CALL(" %zu", size); return made(address, REGISTERED); }
-CUresult cuMemHostUnregister(void *address) { CALL(""); return gone(address, REGISTERED); }
-CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size) { CALL(" %zu", size); memcpy((void *)(uintptr_t)to, from, size); return 0; }
-CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size) { CALL(" %zu", size); memcpy(to, (void *)(uintptr_t)from, size); return 0; }
-CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size) { CALL(" %zu", size); memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size); return 0; }
+CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags) { CALL(" %s %zu %u", of(address), size, flags); return made_of(address, REGISTERED, size); }
+CUresult cuMemHostUnregister(void *address) { CALL(" %s", of(address)); return gone(address, REGISTERED); }
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void *from, size_t size) { CALL(" %s %s %zu", AT(to), of(from), size); memcpy((void *)(uintptr_t)to, from, size); return 0; }
+CUresult cuMemcpyDtoH_v2(void *to, CUdeviceptr from, size_t size) { CALL(" %s %s %zu", of(to), AT(from), size); memcpy(to, (void *)(uintptr_t)from, size); return 0; }
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, size_t size) { CALL(" %s %s %zu", AT(to), AT(from), size); memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size); return 0; }
 CUresult cuMemcpyPeer(CUdeviceptr to, void *to_context, CUdeviceptr from, void *from_context, size_t size) {
-    CALL(" %zu", size);
+    CALL(" %s %s %s %s %zu", AT(to), of(to_context), AT(from), of(from_context), size);
     memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
     return 0;
 }
-CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) { CALL(" %u %zu", value, count); memset((void *)(uintptr_t)address, value, count); return 0; }
+CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) { CALL(" %s %u %zu", AT(address), value, count); memset((void *)(uintptr_t)address, value, count); return 0; }
 
 /* ---- streams and events ---- */
 
@@ -227,28 +259,29 @@ CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
 }
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) { CALL(""); *least = 0, *greatest = -5; return 0; }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, void *stream) {
-    CALL(" %zu", size);
+    CALL(" %s %s %zu %s", AT(to), AT(from), size, of(stream));
     if (!captured(stream)) memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
     return 0;
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, void *to_context, CUdeviceptr from, void *from_context, size_t size, void *stream) {
-    CALL(" %zu %#lx to %#lx", size, (long)from_context, (long)to_context);
+    CALL(" %s %s %s %s %zu %s", AT(to), of(to_context), AT(from), of(from_context), size, of(stream));
     if (!captured(stream)) memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
     return 0;
 }
-CUresult cuStreamDestroy_v2(void *stream) { CALL(""); return drop(stream, STREAM); }
-CUresult cuStreamSynchronize(void *stream) { CALL(""); return 0; }
-CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) { CALL(""); return 0; }
+CUresult cuStreamDestroy_v2(void *stream) { CALL(" %s", of(stream)); return drop(stream, STREAM); }
+CUresult cuStreamSynchronize(void *stream) { CALL(" %s", of(stream)); return 0; }
+CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) { CALL(" %s %s %u", of(stream), of(event), flags); return 0; }
 CUresult cuEventCreate(void **event, unsigned flags) { CALL(" %u", flags); return handle(event, EVENT); }
-CUresult cuEventDestroy_v2(void *event) { CALL(""); return drop(event, EVENT); }
-CUresult cuEventRecord(void *event, void *stream) { CALL(""); return 0; }
-CUresult cuEventQuery(void *event) { CALL(""); return 0; }
-CUresult cuEventSynchronize(void *event) { CALL(""); return 0; }
-CUresult cuEventElapsedTime(float *milliseconds, void *start, void *end) { CALL(""); *milliseconds = 1.5f; return 0; }
+CUresult cuEventDestroy_v2(void *event) { CALL(" %s", of(event)); return drop(event, EVENT); }
+CUresult cuEventRecord(void *event, void *stream) { CALL(" %s %s", of(event), of(stream)); return 0; }
+CUresult cuEventQuery(void *event) { CALL(" %s", of(event)); return 0; }
+CUresult cuEventSynchronize(void *event) { CALL(" %s", of(event)); return 0; }
+CUresult cuEventElapsedTime(float *milliseconds, void *start, void *end) { CALL(" %s %s", of(start), of(end)); *milliseconds = 1.5f; return 0; }
 
 /* ---- modules ---- */
 
 struct function { char name[512]; const unsigned char *info; size_t size; unsigned registers, rows[64]; };
+static const char *name_of(const struct function *function) { return function ? function->name : "none"; }
 struct module { unsigned char *image; size_t size; struct function functions[64]; int count; };
 
 static size_t image_size(const unsigned char *image) {
@@ -266,11 +299,11 @@ static CUresult load(void **place, const void *image, size_t size, int kind) {
     module->image = malloc(size), module->size = size;
     memcpy(module->image, image, size);
     *place = module;
-    return made(module, kind);
+    return made_of(module, kind, sizeof *module);
 }
 CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
     size_t size = image_size(image);
-    CUresult failed = call(__func__, " %zu", size);
+    CUresult failed = call(__func__, " %zu %u", size, count);
     if (failed) {
         if (count == 2 && options[0] == 5) snprintf(values[0], (size_t)values[1], "ptxas stub: line 1; what is wrong\n");
         return failed;
@@ -283,7 +316,7 @@ CUresult cuModuleLoadData(void **module, const void *image) {
     return load(module, image, size, MODULE);
 }
 CUresult cuModuleUnload(void *handle) {
-    CALL("");
+    CALL(" %s", of(handle));
     struct module *module = handle;
     CUresult result = gone(module, MODULE);
     if (!result) free(module->image), free(module);
@@ -332,11 +365,11 @@ static CUresult function_of(void **found, void *handle, const char *name) {
     return 0;
 }
 CUresult cuModuleGetFunction(void **found, void *handle, const char *name) {
-    CALL(" %s", name);
+    CALL(" %s %s", of(handle), name);
     return function_of(found, handle, name);
 }
 CUresult cuModuleGetGlobal_v2(CUdeviceptr *address, size_t *size, void *handle, const char *name) {
-    CALL(" %s", name);
+    CALL(" %s %s", of(handle), name);
     struct module *module = handle;
     if (!memmem(module->image, module->size, name, strlen(name))) return 500;
     *address = (CUdeviceptr)(uintptr_t)module->image, *size = 16;
@@ -359,15 +392,15 @@ static int parameter(const struct function *function, unsigned ordinal, unsigned
 }
 CUresult cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t *size) {
     unsigned at, bytes;
-    CALL(" %zu", index);
+    CALL(" %s %zu", name_of(function), index);
     if (!parameter(function, index, &at, &bytes)) return 1;
     *offset = at, *size = bytes;
     return 0;
 }
-CUresult cuFuncGetAttribute(int *value, int attribute, void *function) { CALL(" %d", attribute); *value = 7; return 0; }
-CUresult cuFuncSetAttribute(void *function, int attribute, int value) { CALL(" %d %d", attribute, value); return 0; }
+CUresult cuFuncGetAttribute(int *value, int attribute, void *function) { CALL(" %d %s", attribute, name_of(function)); *value = 7; return 0; }
+CUresult cuFuncSetAttribute(void *function, int attribute, int value) { CALL(" %s %d %d", name_of(function), attribute, value); return 0; }
 
-/* Parameters as "OFFSET:HEX". */
+/* Parameters as "OFFSET:HEX", an address of what was made as "OFFSET:(memory 1)". */
 static char *parameters(const struct function *function, void **values) {
     static char line[3072];
     size_t end = 0;
@@ -375,14 +408,20 @@ static char *parameters(const struct function *function, void **values) {
     line[0] = 0;
     for (unsigned i = 0; parameter(function, i, &at, &size) && end < sizeof line - 64; i++) {
         end += snprintf(line + end, sizeof line - end, " %u:", at);
-        for (unsigned byte = 0; byte < size && byte < 16; byte++)
+        void *address = 0;
+        if (size == 8) memcpy(&address, values[i], 8);
+        if (address && strcmp(of(address), "host")) {
+            end += snprintf(line + end, sizeof line - end, "(%s)", of(address));
+            continue;
+        }
+        for (unsigned byte = 0; byte < size && end < sizeof line - 64; byte++)
             end += snprintf(line + end, sizeof line - end, "%02x", ((unsigned char *)values[i])[byte]);
     }
     return line;
 }
 CUresult cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned shared, void *stream, void **values, void **extra) {
-    CALL(" %s %ux%ux%u %ux%ux%u %u%s", function->name, gx, gy, gz, bx, by, bz, shared, parameters(function, values));
+    CALL(" %s %ux%ux%u %ux%ux%u %u %s%s", function->name, gx, gy, gz, bx, by, bz, shared, of(stream), parameters(function, values));
     captured(stream);
     return 0;
 }
@@ -396,8 +435,8 @@ CUresult cuLaunchKernelEx(const struct config *config, struct function *function
         end += snprintf(attributes + end, sizeof attributes - end, one->id == 4 ? " cluster %ux%ux%u" : one->id == 2 ? " attribute 2" : " attribute %4$u %1$d",
                         one->value[0], one->value[1], one->value[2], (unsigned)one->id);
     }
-    CALL(" %s %ux%ux%u %ux%ux%u %u%s%s", function->name, config->grid[0], config->grid[1], config->grid[2], config->block[0],
-         config->block[1], config->block[2], config->shared, attributes, parameters(function, values));
+    CALL(" %s %ux%ux%u %ux%ux%u %u %s%s%s", function->name, config->grid[0], config->grid[1], config->grid[2], config->block[0],
+         config->block[1], config->block[2], config->shared, of(config->stream), attributes, parameters(function, values));
     captured(config->stream);
     return 0;
 }

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct program { char *source; char *code; size_t size; int ptx; char log[256]; char lowered[8][64]; int names; };
+struct program { int number; char *source; char *code; size_t size; int ptx; char log[256]; char lowered[8][64]; int names; };
 
 static char fail_name[64];
 static char text[1 << 16];
-static int made;
+static int made, all_made;
 
 void stub_nvrtc_fail(const char *name) { snprintf(fail_name, sizeof fail_name, "%s", name); }
 const char *stub_nvrtc_text(void) { return text; }
@@ -28,6 +28,13 @@ static int call(const char *name, const char *more) {
     }
     return !strcmp(name, fail_name) || fail && !strcmp(name, fail) ? 11 : 0;
 }
+/* A call that is about a program, by its number. */
+static int about(const char *name, const struct program *program, const char *more) {
+    char line[600];
+    snprintf(line, sizeof line, " program %d%s%s", program ? program->number : 0, *more ? " " : "", more);
+    return call(name, line);
+}
+#define ABOUT(program, more) do { int failed = about(__func__, program, more); if (failed) return failed; } while (0)
 #define CALL(more) do { int failed = call(__func__, more); if (failed) return failed; } while (0)
 
 const char *nvrtcGetErrorString(int code) { return code == 6 ? "NVRTC_ERROR_COMPILATION" : "NVRTC_ERROR_INTERNAL_ERROR"; }
@@ -39,21 +46,21 @@ int nvrtcCreateProgram(struct program **place, const char *source, const char *n
     snprintf(more, sizeof more, " %s %d", name, count);
     CALL(more);
     struct program *program = *place = calloc(1, sizeof *program);
-    program->source = strdup(source), made++;
+    program->source = strdup(source), program->number = ++all_made, made++;
     return 0;
 }
 int nvrtcDestroyProgram(struct program **place) {
-    CALL("");
+    ABOUT(*place, "");
     free((*place)->source), free((*place)->code), free(*place), made--;
     return 0;
 }
 int nvrtcAddNameExpression(struct program *program, const char *name) {
-    CALL("");
+    ABOUT(program, name);
     snprintf(program->lowered[program->names++ % 8], 64, "%s", name);
     return 0;
 }
 int nvrtcGetLoweredName(struct program *program, const char *name, const char **lowered) {
-    CALL("");
+    ABOUT(program, name);
     for (int i = 0; i < program->names; i++)
         if (!strcmp(program->lowered[i], name)) {
             char *bracket = strchr(program->lowered[i], '<');
@@ -65,10 +72,10 @@ int nvrtcGetLoweredName(struct program *program, const char *name, const char **
 int nvrtcCompileProgram(struct program *program, int count, const char **options) {
     char more[512] = "";
     for (int i = 0; i < count; i++) {
-        snprintf(more + strlen(more), sizeof more - strlen(more), " %s", options[i]);
+        snprintf(more + strlen(more), sizeof more - strlen(more), "%s%s", i ? " " : "", options[i]);
         if (strstr(options[i], "compute_")) program->ptx = 1;
     }
-    CALL(more);
+    ABOUT(program, more);
     if (strstr(program->source, "wrong")) {
         snprintf(program->log, sizeof program->log, "kernels.cu(1): error: what is wrong\n\n1 error detected\n");
         return 6;
@@ -80,9 +87,9 @@ int nvrtcCompileProgram(struct program *program, int count, const char **options
     else program->size = snprintf(program->code, 64, program->ptx ? ".version 8.0" : "CUBIN");
     return 0;
 }
-int nvrtcGetProgramLogSize(struct program *program, size_t *size) { CALL(""); *size = strlen(program->log) + 1; return 0; }
-int nvrtcGetProgramLog(struct program *program, char *log) { CALL(""); strcpy(log, program->log); return 0; }
-int nvrtcGetCUBINSize(struct program *program, size_t *size) { CALL(""); *size = program->ptx ? 0 : program->size; return 0; }
-int nvrtcGetCUBIN(struct program *program, char *code) { CALL(""); memcpy(code, program->code, program->ptx ? 0 : program->size); return 0; }
-int nvrtcGetPTXSize(struct program *program, size_t *size) { CALL(""); *size = program->size + 1; return 0; }
-int nvrtcGetPTX(struct program *program, char *code) { CALL(""); memcpy(code, program->code, program->size + 1); return 0; }
+int nvrtcGetProgramLogSize(struct program *program, size_t *size) { ABOUT(program, ""); *size = strlen(program->log) + 1; return 0; }
+int nvrtcGetProgramLog(struct program *program, char *log) { ABOUT(program, ""); strcpy(log, program->log); return 0; }
+int nvrtcGetCUBINSize(struct program *program, size_t *size) { ABOUT(program, ""); *size = program->ptx ? 0 : program->size; return 0; }
+int nvrtcGetCUBIN(struct program *program, char *code) { ABOUT(program, ""); memcpy(code, program->code, program->ptx ? 0 : program->size); return 0; }
+int nvrtcGetPTXSize(struct program *program, size_t *size) { ABOUT(program, ""); *size = program->size + 1; return 0; }
+int nvrtcGetPTX(struct program *program, char *code) { ABOUT(program, ""); memcpy(code, program->code, program->size + 1); return 0; }
