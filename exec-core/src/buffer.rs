@@ -30,6 +30,15 @@ pub struct View<A: Allocator> {
 /// lives, even if the buffer is freed meanwhile.
 pub struct Hold<A: Allocator>(Held<A>);
 
+/// A part of a buffer whose memory stays where it is, and is given to nobody else, as long as this lives, even if the buffer is freed
+/// meanwhile. Nobody uses it for that: the host may read and write it. What has calls that run later, and again and again, keeps it, and
+/// [holds](Self::hold) it whenever they run.
+pub struct Retained<A: Allocator> {
+    inner: Arc<Inner<A>>,
+    offset: u64,
+    size: u64,
+}
+
 /// A part of a buffer that stands in the address space of another device, as long as this lives.
 pub struct Mapped<A: Allocator, B: Allocator> {
     hold: Hold<A>,
@@ -287,6 +296,26 @@ impl<A: Allocator> Hold<A> {
     }
 }
 
+impl<A: Allocator> Hold<A> {
+    /// Keeps the memory for calls that come later.
+    #[must_use]
+    pub fn retain(&self) -> Retained<A> {
+        Retained { inner: Arc::clone(&self.0.inner), offset: self.0.offset, size: self.0.size }
+    }
+}
+
+impl<A: Allocator> Retained<A> {
+    /// Keeps it for a call.
+    ///
+    /// # Errors
+    /// [`Error::InUse`] if a host view is open.
+    pub fn hold(&self) -> Result<Hold<A>, Error> {
+        self.inner.uses.begin(Use::Call)?;
+        let inner = Arc::clone(&self.inner);
+        Ok(Hold(Held { inner, r#use: Use::Call, offset: self.offset, size: self.size }))
+    }
+}
+
 impl<A: Allocator> Held<A> {
     /// The allocator and its memory.
     pub(crate) fn parts(&self) -> Result<(&A, &A::Memory), Error> {
@@ -346,6 +375,15 @@ impl<A: Allocator> fmt::Debug for Buffer<A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (size, spec) = (self.inner.size, self.inner.spec);
         f.debug_struct("Buffer").field("size", &size).field("spec", &spec).finish()
+    }
+}
+
+impl<A: Allocator> fmt::Debug for Retained<A> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Retained")
+            .field("offset", &self.offset)
+            .field("size", &self.size)
+            .finish_non_exhaustive()
     }
 }
 

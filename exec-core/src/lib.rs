@@ -79,7 +79,7 @@ mod uses;
 mod value;
 
 pub use allocator::{Allocator, PeerMemory};
-pub use buffer::{Buffer, Hold, Mapped, View};
+pub use buffer::{Buffer, Hold, Mapped, Retained, View};
 pub use cache::{Cache, CacheMode, Lookup, NoCache};
 pub use compiler::{CacheWarning, CompileError, Compiled, Compiler, Origin};
 #[cfg(feature = "demangle")]

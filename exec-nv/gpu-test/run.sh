@@ -114,7 +114,7 @@ fi
 while read -r name seconds; do
   program=$here/gpu_test
   case $name in raw_*) program=$raw_program ;; esac
-  case $name in fault | speed_*) dumps 0 ;; *) dumps 1 ;; esac
+  case $name in assertion | fault | speed_*) dumps 0 ;; *) dumps 1 ;; esac
   limited "$seconds" "$program" "$name" "$here"
   status=$?
   told "$name" "$status"

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use cudarc::driver::sys::CUgraph;
-use exec_core::{Error as CoreError, Hold, LruAllocator, View};
+use exec_core::{Error as CoreError, Hold, LruAllocator, Retained, View};
 
 use crate::context::Context;
 use crate::error::Error;
@@ -32,6 +32,27 @@ impl Used {
         if !self.code.last().is_some_and(is) {
             self.code.push(Arc::clone(code) as _);
         }
+    }
+}
+
+/// What calls of a graph use whenever it runs. Between its launches the host may read and write the memory.
+pub(crate) struct Retains {
+    buffers: Vec<Retained<LruAllocator<NvAllocator>>>,
+    code: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Used {
+    /// The same for calls that run later.
+    pub(crate) fn retain(self) -> Retains {
+        let buffers = self.buffers.iter().map(Hold::retain).collect();
+        Retains { buffers, code: self.code }
+    }
+}
+
+impl fmt::Debug for Retains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (buffers, code) = (self.buffers.len(), self.code.len());
+        f.debug_struct("Retains").field("buffers", &buffers).field("code", &code).finish()
     }
 }
 
@@ -209,6 +230,14 @@ impl Call<'_> {
     /// Makes a buffer one that the call uses.
     pub(crate) fn uses(&mut self, hold: Hold<LruAllocator<NvAllocator>>) {
         self.pending.latest.buffers.push(hold);
+    }
+
+    /// Makes what a graph needs what the call uses.
+    pub(crate) fn uses_all(&mut self, all: &Retains) -> Result<(), Error> {
+        for buffer in &all.buffers {
+            self.uses(buffer.hold()?);
+        }
+        Ok(())
     }
 
     /// Keeps what the call uses, and its code, until it is done.

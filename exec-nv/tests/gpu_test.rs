@@ -141,6 +141,23 @@ fn on_the_stub_no_step_crashes_and_wrong_numbers_are_told() {
         ready.contains("| ok |") && ready.contains(" kernels ready to launch: own "),
         "{ready}"
     );
+    // what the layer has is asked for, up to the first wrong number
+    for (step, words) in [
+        ("graphs", "Driver, built: number 0 is Some(-1.0), expected Some(0.0)"),
+        ("launch_attributes", "number 0 is Some(0), expected Some(101)"),
+        ("library", "number 1 is Some(0.0), expected Some(1.5)"),
+        ("tensor_map", "box at 0, 0: number 0 is Some(-1), expected Some(0)"),
+        ("virtual_memory", "number 0 is Some(0), expected Some(3)"),
+        ("occupancy", " of 520 differ: vector_add of 1 threads and 0 bytes 8, not 32"),
+        ("pool", "MiB used and reserved: "),
+        ("processes", "the other process: "),
+        ("assertion", "an assert that does not hold was no error"),
+    ] {
+        let row = row(&format!("| {step} |  | FAILED |"));
+        assert!(row.contains(words), "{row}");
+    }
+    assert!(row("| events |").contains("| ok | 100 launches between two marks: "));
+    assert!(row("| peers |").contains("| ok | left out: one GPU"));
     // launches of every kernel were made, with both loaders
     for loader in ["driver", "own"] {
         for step in ["cluster_neighbours", "grid_sync", "largest_parameters", "hoist_link_across"] {

@@ -126,6 +126,19 @@ fn graphs_keep_what_they_use_and_say_what_cannot_be() {
     .unwrap();
     assert_eq!(graph.nodes().count(), 100);
     assert_eq!(stub.calls_of("cuEventRecord"), [""; 0]);
+    let ready = graph.instantiate().unwrap();
+    // between launches the host has the buffers
+    for _ in 0..2 {
+        buffer.copy_in(0, &[7; 64]).unwrap();
+        // SAFETY: the stub runs nothing.
+        unsafe { ready.launch(&queue) }.unwrap();
+        assert!(matches!(buffer.copy_out(0, &mut [0; 64]), Err(CoreError::InUse)));
+        queue.synchronize().unwrap();
+        to.copy_out(0, &mut [0; 64]).unwrap();
+    }
+    drop(ready);
+    queue.synchronize().unwrap();
+    stub.forget();
     drop(to);
     buffer.free().unwrap();
     let ready = graph.instantiate().unwrap();

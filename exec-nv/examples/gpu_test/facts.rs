@@ -54,7 +54,7 @@ pub(crate) fn attributes(bench: &Bench) -> Outcome {
 }
 
 /// Kernels of the file that every device with clusters can have.
-const KERNELS: [&str; 13] = [
+pub(crate) const KERNELS: [&str; 13] = [
     "vector_add",
     "reduce",
     "constant_table",

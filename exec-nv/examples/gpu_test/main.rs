@@ -17,12 +17,14 @@ mod driver_code;
 mod facts;
 mod kernels;
 mod ladder;
+mod layer;
 mod parts;
 #[cfg(feature = "raw")]
 mod raw;
 mod real;
 mod renumber;
 mod runs;
+mod sharing;
 mod speed;
 mod trampoline;
 
@@ -109,8 +111,11 @@ fn steps() -> impl Iterator<Item = &'static Step> {
 }
 
 /// A kernel fails, and code of the driver's is changed.
-const LAST_STEPS: &[Step] =
-    &[once("fault", 20, facts::fault), once("patched_driver_code", 20, driver_code::patched_code)];
+const LAST_STEPS: &[Step] = &[
+    once("fault", 20, facts::fault),
+    once("assertion", 20, layer::assertion),
+    once("patched_driver_code", 20, driver_code::patched_code),
+];
 
 /// The steps with CUDA, in the order they run: what others build on first.
 #[rustfmt::skip]
@@ -153,6 +158,17 @@ const STEPS: &[Step] = &[
     once("ptx",                    60, kernels::ptx),
     once("memory_kinds",           20, kernels::memory_kinds),
     once("queues",                 20, kernels::queues),
+    once("graphs",                 30, layer::graphs),
+    once("launch_attributes",      20, layer::launch_attributes),
+    once("library",                20, layer::library),
+    once("events",                 20, layer::events),
+    once("occupancy",              20, layer::occupancy),
+    once("nvrtc",                  30, layer::nvrtc),
+    once("tensor_map",             20, layer::tensor_map),
+    once("pool",                   20, sharing::pool),
+    once("virtual_memory",         20, sharing::virtual_memory),
+    once("processes",              30, sharing::processes),
+    once("peers",                  20, sharing::peers),
     once("real_library",           60, real::library),
     once("ptx_trampoline",         30, trampoline::ptx_trampoline),
     once("attributes",             20, facts::attributes),
@@ -246,6 +262,7 @@ fn main() -> ExitCode {
             let found = Driver::open().map(|driver| file_for(driver.version(), name));
             say(found.map_err(Into::into))
         }
+        ["other_process", handle] => say(sharing::other_process(handle)),
         [name, folder] => match steps().find(|step| step.name == *name) {
             Some(step) if step.run(Path::new(folder)) => ExitCode::SUCCESS,
             Some(_) => ExitCode::FAILURE,

@@ -16,10 +16,11 @@ use crate::error::Error;
 use crate::launch::NvLaunch;
 use crate::memory::NvAllocator;
 use crate::program::NvProgram;
-use crate::queue::{NvQueue, Used};
+use crate::queue::{NvQueue, Retains, Used};
 
 /// Calls that depend on each other, put together by hand or by capturing a queue. Nothing runs before the graph is made ready
-/// ([`instantiate`](Self::instantiate)) and launched. Buffers and code that it uses stay as long as it is there.
+/// ([`instantiate`](Self::instantiate)) and launched. Buffers and code that it uses stay as long as it is there;
+/// between its launches the host may read and write the buffers.
 ///
 /// ```no_run
 /// # use exec_nv::{Argument, NvDevice, NvGraph, NvLaunch, NvProgram};
@@ -50,7 +51,7 @@ pub struct NvGraph {
 }
 
 /// What nodes use: those of this number, or a whole capture.
-pub(super) type UsedBy = (Option<usize>, Arc<Used>);
+pub(super) type UsedBy = (Option<usize>, Arc<Retains>);
 
 /// The driver's graph, until this is dropped.
 #[derive(Debug)]
@@ -137,7 +138,8 @@ impl NvGraph {
         let mut capture = Capture(Some(queue));
         calls(queue)?;
         let (template, used) = capture.end()?;
-        let mut graph = Self { template, nodes: Vec::new(), used: vec![(None, Arc::new(used))] };
+        let mut graph =
+            Self { template, nodes: Vec::new(), used: vec![(None, Arc::new(used.retain()))] };
         graph.ask_nodes()?;
         Ok(graph)
     }
@@ -180,7 +182,7 @@ impl NvGraph {
         self.template.context.run(|driver| add(driver, &raw mut made, &after))?;
         let index = self.nodes.len();
         self.nodes.push(made);
-        self.used.push((Some(index), Arc::new(used)));
+        self.used.push((Some(index), Arc::new(used.retain())));
         Ok(NvGraphNode::new(self.template.id, index))
     }
 
@@ -210,7 +212,7 @@ impl NvGraph {
         let (graph, context) = (self.template.handle, self.template.context.handle());
         self.add(after, used, |driver, place, after| {
             let (first, count) = (after.as_ptr(), after.len());
-            // SAFETY: as above; both views are held as long as the graph, or what is made of it, is there.
+            // SAFETY: as above; both views are kept as long as the graph, or what is made of it, is there.
             unsafe {
                 driver.cuGraphAddMemcpyNode(
                     place,

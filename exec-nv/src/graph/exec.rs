@@ -97,14 +97,18 @@ impl NvGraphExec {
     /// Puts a launch of all its calls into a queue, behind what is there.
     ///
     /// # Errors
-    /// [`Error::Core`] if the queue is of another device; [`Error::Stale`] after a reset; what the driver says.
+    /// [`Error::Core`] if the queue is of another device, or the host has a view of one of the buffers; [`Error::Stale`] after a reset;
+    /// what the driver says.
     ///
     /// # Safety
     /// All its kernels are sound to run beside whatever else runs, as for [`NvProgram::launch`].
     pub unsafe fn launch(&self, queue: &NvQueue) -> Result<(), Error> {
         let stream = self.stream(queue)?;
         let context = queue.stream().context();
-        let call = queue.begin();
+        let mut call = queue.begin();
+        for (_, all) in &self.ready.used {
+            call.uses_all(all)?;
+        }
         let exec = self.ready.exec.handle;
         // SAFETY: graph and stream are there; the caller guarantees the kernels.
         context.run(|driver| unsafe { driver.cuGraphLaunch(exec, stream) })?;
@@ -188,7 +192,7 @@ impl NvGraphExec {
         })?;
         let mut all = self.ready.used.clone();
         all.retain(|(index, _)| *index != Some(node.index()));
-        all.push((Some(node.index()), Arc::new(used)));
+        all.push((Some(node.index()), Arc::new(used.retain())));
         self.now_uses(all);
         Ok(())
     }
