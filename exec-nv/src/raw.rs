@@ -31,6 +31,8 @@ pub mod call;
 mod channel;
 mod class;
 mod client;
+#[cfg(test)]
+mod clients_test;
 mod context;
 mod copies;
 mod debugger;

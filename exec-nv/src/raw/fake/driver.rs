@@ -1,7 +1,7 @@
 //! The ioctls: what a driver of the branches 570 to 595 does with them, as far as this crate asks. Offsets are the headers', by hand.
 
 use super::engine::Channel;
-use super::objects::{Object, Range, State, storage};
+use super::objects::{FIRST_MINOR, Object, ROOT, Range, State, gpu_path, storage};
 use crate::raw::call::{Call, Family};
 
 /// `NV_ERR_NO_MEMORY`, `NV_ERR_INVALID_OBJECT_HANDLE`, `NV_ERR_NOT_SUPPORTED`, `NV_ERR_UVM_ADDRESS_IN_USE`, `NV_ERR_INVALID_STATE`.
@@ -14,7 +14,22 @@ const INVALID_STATE: u32 = 0x40;
 const INVALID_DEVICE: u32 = 0x26;
 const UUID_NOT_FOUND: u32 = 0x12;
 
-pub(super) const UUID: &[u8; 16] = b"0123456789abcdef";
+/// `NV_ERR_INVALID_CLIENT`.
+const INVALID_CLIENT: u32 = 0x23;
+
+/// The numbers of GPUs: as cards have them, and as devices.
+const FIRST_CARD: u32 = 0x1b00;
+const CARD_STEP: u32 = 0x100;
+const FIRST_DEVICE: u32 = 5;
+/// Bytes of a card in the list of cards.
+const CARD: usize = 72;
+
+/// The identity of a GPU.
+fn uuid(gpu: u32) -> [u8; 16] {
+    let mut uuid = *b"0123456789abcdef";
+    uuid[15] += gpu as u8;
+    uuid
+}
 
 pub(super) fn word(bytes: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap())
@@ -77,34 +92,41 @@ impl State {
         match (call.family, call.number) {
             (Family::Uvm, number) => {
                 assert_eq!(path, "/dev/nvidia-uvm");
+                self.space = file;
                 self.uvm(number, parts[0])
             }
-            (_, 0x2b) => self.alloc(parts),
-            (_, 0x2a) => self.control(parts),
+            (_, 0x2b) => self.alloc(file, parts),
+            (_, 0x2a) => self.control(file, parts),
             (_, 0x29) => {
                 let object = word(parts[0], 8);
-                if self.channels.contains_key(&object)
-                    && self.registered.contains(&format!("channel {object:#x}"))
-                {
+                self.check_client(file, word(parts[0], 0), object)?;
+                let name = format!("channel {object:#x}");
+                let is_registered = self.registered.iter().any(|(_, what)| *what == name);
+                if self.channels.contains_key(&object) && is_registered {
                     return Err(INVALID_STATE);
                 }
                 if self.remove(object) { Ok(()) } else { Err(INVALID_HANDLE) }
             }
             (_, 0x4e) => {
                 let object = word(parts[0], 8);
-                let is_host = self.objects.get(&object).ok_or(INVALID_HANDLE)?.class == 0x3e;
+                self.check_client(file, word(parts[0], 0), object)?;
+                let found = self.objects.get(&object).ok_or(INVALID_HANDLE)?;
+                let (is_host, gpu) = (found.class == 0x3e, found.gpu);
                 let target = word(parts[0], 48) as i32;
                 assert_ne!(target, file, "a file of its own for each mapping");
-                let expected = if is_host { "/dev/nvidiactl" } else { "/dev/nvidia3" };
+                let of_gpu = gpu_path(FIRST_MINOR + gpu);
+                let expected = if is_host { "/dev/nvidiactl" } else { &of_gpu };
                 assert_eq!(self.files[&target], expected);
                 assert!(self.tied.insert(target, object).is_none(), "a file serves one mapping");
                 Ok(())
             }
             (_, 200) => {
-                parts[0][0] = 1;
-                parts[0][8] = 0x41;
-                put(parts[0], 16, 0x1b00);
-                put(parts[0], 56, 3);
+                for (gpu, card) in (0..self.gpus).zip(parts[0].chunks_exact_mut(CARD)) {
+                    card[0] = 1;
+                    card[8] = 0x41 + gpu as u8;
+                    put(card, 16, FIRST_CARD + gpu * CARD_STEP);
+                    put(card, 56, FIRST_MINOR + gpu);
+                }
                 Ok(())
             }
             (_, 201) => {
@@ -121,19 +143,35 @@ impl State {
         }
     }
 
-    fn alloc(&mut self, parts: &mut [&mut [u8]]) -> Outcome {
+    /// Whether the object is of this client, which is the one of the control file.
+    fn check_client(&self, file: i32, root: u32, object: u32) -> Outcome {
+        if self.roots.get(&file) != Some(&root) {
+            return Err(INVALID_CLIENT);
+        }
+        match self.objects.get(&object) {
+            Some(found) if found.client == root => Ok(()),
+            _ => Err(INVALID_HANDLE),
+        }
+    }
+
+    fn alloc(&mut self, file: i32, parts: &mut [&mut [u8]]) -> Outcome {
         let (root, parent, class) = (word(parts[0], 0), word(parts[0], 4), word(parts[0], 12));
         let parameters: &[u8] = parts.get(1).map_or(&[], |part| part);
         assert_eq!(word(parts[0], 32) as usize, parameters.len(), "class {class:#x}");
-        if class != 0x41 && !self.objects.contains_key(&parent) {
-            return Err(INVALID_HANDLE);
+        if class != ROOT {
+            self.check_client(file, root, parent)?;
         }
         let offered = self.class;
         let under = self.objects.get(&parent).map(|object| object.class);
+        let mut gpu = self.objects.get(&parent).map_or(0, |object| object.gpu);
         let mut memory = None;
         match class {
-            0x41 => assert_eq!((root, parent), (0, 0)),
-            0x80 => assert_eq!(under, Some(0x41)),
+            ROOT => assert_eq!((root, parent), (0, 0)),
+            0x80 => {
+                assert_eq!((under, word(parameters, 4)), (Some(ROOT), root));
+                let device = word(parameters, 0).checked_sub(FIRST_DEVICE);
+                gpu = device.filter(|gpu| *gpu < self.gpus).ok_or(INVALID_DEVICE)?;
+            }
             0x2080 | 0xa06c | 0x90f1 => assert_eq!(under, Some(0x80)),
             0x40 | 0x3e => {
                 assert_eq!(under, Some(0x80));
@@ -163,7 +201,8 @@ impl State {
             _ => panic!("class {class:#x}"),
         }
         let is_channel = class == offered.channel;
-        let number = self.insert(Object { parent, class, storage: memory });
+        let number =
+            self.insert(Object { client: root, gpu, parent, class, storage: memory }, file);
         put(parts[0], 8, number);
         if is_channel {
             let channel = Channel::new(self, number, parts[1]);
@@ -174,20 +213,18 @@ impl State {
         Ok(())
     }
 
-    fn control(&mut self, parts: &mut [&mut [u8]]) -> Outcome {
+    fn control(&mut self, file: i32, parts: &mut [&mut [u8]]) -> Outcome {
         let (object, command) = (word(parts[0], 4), word(parts[0], 8));
-        if !self.objects.contains_key(&object) {
-            return Err(INVALID_HANDLE);
-        }
+        self.check_client(file, word(parts[0], 0), object)?;
+        let gpu = self.objects[&object].gpu;
         if self.unsupported.contains(&command) {
             return Err(NOT_SUPPORTED);
         }
         match command {
             0x205 => {
-                if word(parts[1], 0) != 0x1b00 {
-                    return Err(INVALID_DEVICE);
-                }
-                put(parts[1], 8, 5);
+                let card = word(parts[1], 0).checked_sub(FIRST_CARD).map(|it| it / CARD_STEP);
+                let card = card.filter(|card| *card < self.gpus).ok_or(INVALID_DEVICE)?;
+                put(parts[1], 8, FIRST_DEVICE + card);
             }
             0x80_0292 => {
                 let class = self.class;
@@ -229,7 +266,7 @@ impl State {
                 }
             }
             0x2080_0110 => parts[1][4..16].copy_from_slice(b"Not There 90"),
-            0x2080_014a => parts[1][12..28].copy_from_slice(UUID),
+            0x2080_014a => parts[1][12..28].copy_from_slice(&uuid(gpu)),
             0x2080_2a0a => {
                 // of five copy engines, the first two belong to graphics and compute, the third is not there
                 parts[1][..10].copy_from_slice(&[1, 0, 1, 0, 0, 0, 0, 0, 0, 0]);
@@ -254,7 +291,8 @@ impl State {
                 let registered = &self.registered;
                 for (number, channel) in &mut self.channels {
                     if channel.group == object {
-                        if !registered.contains(&format!("channel {number:#x}")) {
+                        let name = format!("channel {number:#x}");
+                        if !registered.iter().any(|(_, what)| *what == name) {
                             return Err(INVALID_STATE);
                         }
                         channel.is_scheduled = true;
@@ -266,49 +304,68 @@ impl State {
         Ok(())
     }
 
+    /// UVM forgets what it knew in the address space.
+    fn forget(&mut self, what: &str) -> Outcome {
+        let space = self.space;
+        let index = self.registered.iter().position(|it| it.0 == space && it.1 == what);
+        self.registered.remove(index.ok_or(INVALID_STATE)?);
+        Ok(())
+    }
+
+    /// The GPU of this identity.
+    fn of_uuid(&self, bytes: &[u8]) -> Result<u32, u32> {
+        (0..self.gpus).find(|gpu| uuid(*gpu) == bytes[..16]).ok_or(UUID_NOT_FOUND)
+    }
+
     fn uvm(&mut self, number: u32, bytes: &mut [u8]) -> Outcome {
-        let forget = |registered: &mut Vec<String>, what: &str| -> Outcome {
-            let index = registered.iter().position(|one| one == what).ok_or(INVALID_STATE)?;
-            registered.remove(index);
-            Ok(())
-        };
+        let space = self.space;
         match number {
             0x3000_0001 | 75 => {}
             37 => {
-                if &bytes[..16] != UUID {
-                    return Err(UUID_NOT_FOUND);
-                }
-                self.registered.push("GPU".into());
+                let gpu = self.of_uuid(bytes)?;
+                self.registered.push((space, format!("GPU {gpu}")));
             }
-            25 => self.registered.push("address space".into()),
-            26 => forget(&mut self.registered, "address space")?,
-            38 => forget(&mut self.registered, "GPU")?,
+            25 => {
+                let gpu = self.of_uuid(bytes)?;
+                let (client, object) = (word(bytes, 20), word(bytes, 24));
+                let found = self.objects.get(&object).ok_or(INVALID_HANDLE)?;
+                assert_eq!((found.client, found.gpu, found.class), (client, gpu, 0x90f1));
+                assert_eq!(self.roots.get(&(word(bytes, 16) as i32)), Some(&client));
+                self.registered.push((space, format!("address space of GPU {gpu}")));
+            }
+            26 => self.forget(&format!("address space of GPU {}", self.of_uuid(bytes)?))?,
+            38 => self.forget(&format!("GPU {}", self.of_uuid(bytes)?))?,
             27 => {
                 let channel = word(bytes, 24);
                 self.channels.get(&channel).ok_or(INVALID_HANDLE)?;
                 let (base, size) = (long(bytes, 32), long(bytes, 40));
                 assert_eq!(size, 64 << 20);
                 self.reserve(base, size)?;
-                self.registered.push(format!("channel {channel:#x}"));
-                self.channels.get_mut(&channel).unwrap().context = base;
+                self.registered.push((space, format!("channel {channel:#x}")));
+                let channel = self.channels.get_mut(&channel).unwrap();
+                assert_eq!(channel.space, space);
+                channel.context = base;
             }
             28 => {
                 let channel = word(bytes, if bytes.len() == 28 { 20 } else { 4 });
-                forget(&mut self.registered, &format!("channel {channel:#x}"))?;
+                self.forget(&format!("channel {channel:#x}"))?;
                 let context = self.channels.get(&channel).ok_or(INVALID_HANDLE)?.context;
-                self.ranges.remove(&context);
+                self.ranges.remove(&(space, context));
             }
             73 => self.reserve(long(bytes, 0), long(bytes, 8))?,
             33 => {
                 let (base, size) = (long(bytes, 0), long(bytes, 8));
-                assert_eq!((long(bytes, 9240), &bytes[24..40], word(bytes, 40)), (1, &UUID[..], 1));
+                let gpu = self.of_uuid(&bytes[24..40])?;
+                assert_eq!((long(bytes, 9240), word(bytes, 40)), (1, 1));
+                assert!(self.registered.contains(&(space, format!("GPU {gpu}"))));
                 let object = self.objects.get(&word(bytes, 9256)).ok_or(INVALID_HANDLE)?;
+                assert_eq!((object.client, object.gpu), (word(bytes, 9252), gpu));
                 let storage = object.storage.clone().ok_or(INVALID_HANDLE)?;
                 assert_eq!(storage.len() as u64 * 4, size);
-                self.ranges.get_mut(&base).ok_or(INVALID_STATE)?.storage = Some(storage);
+                self.ranges.get_mut(&(space, base)).ok_or(INVALID_STATE)?.storage = Some(storage);
             }
             34 => {
-                let range = self.ranges.remove(&long(bytes, 0)).ok_or(INVALID_STATE)?;
+                let range = self.ranges.remove(&(space, long(bytes, 0))).ok_or(INVALID_STATE)?;
                 if bytes.len() == 24 {
                     assert_eq!(range.size, long(bytes, 8));
                 }
@@ -319,11 +376,12 @@ impl State {
     }
 
     fn reserve(&mut self, base: u64, size: u64) -> Outcome {
-        let before = self.ranges.range(..base + size).next_back();
-        if before.is_some_and(|(start, range)| start + range.size > base) {
+        let space = self.space;
+        let before = self.ranges.range((space, 0)..(space, base + size)).next_back();
+        if before.is_some_and(|((_, start), range)| start + range.size > base) {
             return Err(ADDRESS_IN_USE);
         }
-        self.ranges.insert(base, Range { size, storage: None });
+        self.ranges.insert((space, base), Range { size, storage: None });
         Ok(())
     }
 }

@@ -11,6 +11,8 @@ use crate::raw::qmd::{Field, MAX_SIZE, V3, V4, V5, Version};
 #[derive(Debug)]
 pub(in crate::raw) struct Channel {
     pub(super) group: u32,
+    /// Whose addresses it has.
+    pub(super) space: i32,
     pub(super) token: u32,
     pub(super) engine: u32,
     pub(super) context: u64,
@@ -77,19 +79,23 @@ impl Channel {
             let found = state.ranges.iter().find(|(_, range)| is_it(range));
             *found.expect("memory that the GPU sees").0
         };
+        let (space, notifier) = of_handle(word(parameters, 0));
         let ring = long(parameters, 8);
-        assert_eq!(of_handle(word(parameters, 4)), ring);
+        assert_eq!(of_handle(word(parameters, 4)), (space, ring));
         assert_eq!(word(parameters, 28), 0, "no address space inside a group");
+        let (its_space, control) = of_handle(memory);
+        assert_eq!(its_space, space);
         Self {
             group,
+            space,
             token: 0xa00 + number,
             engine: 0,
             context: 0,
             is_scheduled: false,
             ring,
             entries: word(parameters, 16).into(),
-            control: of_handle(memory) + long(parameters, 64),
-            notifier: of_handle(word(parameters, 0)),
+            control: control + long(parameters, 64),
+            notifier,
             at: 0,
             methods: BTreeMap::new(),
             is_stopped: false,
@@ -126,13 +132,15 @@ impl State {
     }
 
     /// Writes an error notifier of a channel: any words.
-    pub(in crate::raw) fn notify(&self, channel: u32, words: [u32; 4]) {
+    pub(in crate::raw) fn notify(&mut self, channel: u32, words: [u32; 4]) {
+        self.space = self.channels[&channel].space;
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         assert!(self.write(self.channels[&channel].notifier, &bytes));
     }
 
     /// Tells, in a channel's control page, which entry is read next, and gives what it told before.
-    pub(in crate::raw) fn tell_read(&self, channel: u32, entry: u32) -> u32 {
+    pub(in crate::raw) fn tell_read(&mut self, channel: u32, entry: u32) -> u32 {
+        self.space = self.channels[&channel].space;
         let control = self.channels[&channel].control;
         let before = self.long(control + 0x88) as u32;
         assert!(self.write(control + 0x88, &entry.to_le_bytes()));
@@ -141,6 +149,7 @@ impl State {
 
     /// Reads one entry of a ring, or goes on with it: whether anything was done.
     fn step(&mut self, number: u32) -> bool {
+        self.space = self.channels[&number].space;
         let channel = &self.channels[&number];
         let (get, put) = (
             self.long(channel.control + 0x88) as u32,

@@ -34,9 +34,23 @@ impl Class {
         [Self::AMPERE, Self::AMPERE_86, Self::ADA, Self::HOPPER, Self::BLACKWELL, Self::BLACKWELL_12];
 }
 
+/// `NV01_ROOT_CLIENT`.
+pub(super) const ROOT: u32 = 0x41;
+/// The number of the first GPU's file.
+pub(super) const FIRST_MINOR: u32 = 3;
+
+/// The file of a GPU.
+pub(super) fn gpu_path(minor: u32) -> String {
+    format!("/dev/nvidia{minor}")
+}
+
 /// An object of a client.
 #[derive(Debug)]
 pub(in crate::raw) struct Object {
+    /// The root that it is under.
+    pub(super) client: u32,
+    /// The number of its GPU, of those that there are; that of a root says nothing.
+    pub(super) gpu: u32,
     pub(super) parent: u32,
     pub(super) class: u32,
     pub(super) storage: Option<Storage>,
@@ -82,17 +96,25 @@ pub(in crate::raw) struct State {
     /// Changes bytes of answers that hold no numbers of objects: the state of a generator.
     pub(in crate::raw) damage: Option<u64>,
 
+    /// How many GPUs there are.
+    pub(in crate::raw) gpus: u32,
+
     pub(super) files: BTreeMap<i32, String>,
     next_file: i32,
+    /// Clients by their control files.
+    pub(super) roots: BTreeMap<i32, u32>,
+    next_root: u32,
     pub(super) objects: BTreeMap<u32, Object>,
     next_object: u32,
-    pub(super) ranges: BTreeMap<u64, Range>,
+    /// Whose addresses are meant: a file of UVM, each of which has an address space of its own.
+    pub(super) space: i32,
+    pub(super) ranges: BTreeMap<(i32, u64), Range>,
     pub(super) channels: BTreeMap<u32, Channel>,
     /// What mapping a file shows: an object's number.
     pub(super) tied: BTreeMap<i32, u32>,
     pub(in crate::raw) mappings: usize,
-    /// GPUs, address spaces and channels that UVM knows.
-    pub(super) registered: Vec<String>,
+    /// GPUs, address spaces and channels that UVM knows, by its files.
+    pub(super) registered: Vec<(i32, String)>,
     pub(super) clock: u64,
 }
 
@@ -117,10 +139,14 @@ impl State {
             copies: 0,
             abandoned: String::new(),
             damage: None,
+            gpus: 1,
             files: BTreeMap::new(),
             next_file: 10,
+            roots: BTreeMap::new(),
+            next_root: 0xc1d0_0001,
             objects: BTreeMap::new(),
             next_object: 0x101,
+            space: 0,
             ranges: BTreeMap::new(),
             channels: BTreeMap::new(),
             tied: BTreeMap::new(),
@@ -131,7 +157,9 @@ impl State {
     }
 
     pub(super) fn open(&mut self, path: &str) -> Option<i32> {
-        if !["/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia3"].contains(&path) {
+        let of_gpu =
+            |path: &str| (FIRST_MINOR..FIRST_MINOR + self.gpus).any(|it| gpu_path(it) == path);
+        if !["/dev/nvidiactl", "/dev/nvidia-uvm"].contains(&path) && !of_gpu(path) {
             return None;
         }
         let number = self.next_file;
@@ -140,17 +168,43 @@ impl State {
         Some(number)
     }
 
-    /// Closing the file of a client frees all that is left of it, as a driver does; tests look before.
+    /// Closing the file of a client frees all that is left of it, as a driver does, and of UVM what is in its address space; tests look before.
     pub(super) fn close(&mut self, number: i32) {
         self.files.remove(&number);
         self.tied.remove(&number);
-        if self.files.is_empty() {
-            self.abandoned = self.left();
-            self.objects.clear();
-            self.ranges.clear();
-            self.channels.clear();
-            self.registered.clear();
+        let mut abandoned: Vec<String> = Vec::new();
+        if let Some(root) = self.roots.remove(&number) {
+            let left: Vec<u32> = self
+                .objects
+                .iter()
+                .filter(|(_, it)| it.client == root)
+                .map(|(it, _)| *it)
+                .collect();
+            abandoned.extend(left.iter().map(|it| self.objects[it].words()));
+            for object in left {
+                self.remove(object);
+            }
         }
+        let is_there = |space: i32| space == number;
+        abandoned.extend(
+            self.ranges
+                .keys()
+                .filter(|(space, _)| is_there(*space))
+                .map(|(_, start)| range_words(*start)),
+        );
+        abandoned.extend(
+            self.registered
+                .iter()
+                .filter(|(space, _)| is_there(*space))
+                .map(|(_, what)| registered_words(what)),
+        );
+        self.ranges.retain(|(space, _), _| !is_there(*space));
+        self.registered.retain(|(space, _)| !is_there(*space));
+        if self.files.is_empty() {
+            abandoned.push(self.left());
+        }
+        abandoned.retain(|words| !words.is_empty());
+        self.abandoned.extend(abandoned.iter().map(|words| format!("{words}\n")));
     }
 
     pub(super) fn failure(&mut self) -> Option<Failure> {
@@ -158,12 +212,16 @@ impl State {
         (call + 1 == self.calls.len()).then_some(failure)
     }
 
-    pub(super) fn insert(&mut self, object: Object) -> u32 {
-        let number = if object.class == 0x41 { 0xc1d0_0001 } else { self.next_object };
-        if object.class != 0x41 {
-            self.next_object += 1;
+    /// Gives a number to an object, to a root by the control file that it is made with.
+    pub(super) fn insert(&mut self, object: Object, file: i32) -> u32 {
+        let next = if object.class == ROOT { &mut self.next_root } else { &mut self.next_object };
+        let number = *next;
+        *next += 1;
+        let client = if object.class == ROOT { number } else { object.client };
+        if object.class == ROOT {
+            assert!(self.roots.insert(file, number).is_none(), "a root for each control file");
         }
-        self.objects.insert(number, object);
+        self.objects.insert(number, Object { client, ..object });
         number
     }
 
@@ -195,7 +253,8 @@ impl State {
 
     /// What is mapped at a device address: the words from there on.
     pub(super) fn at(&self, address: u64) -> Option<(Storage, u64)> {
-        let (start, range) = self.ranges.range(..=address).next_back()?;
+        let first = (self.space, 0);
+        let ((_, start), range) = self.ranges.range(first..=(self.space, address)).next_back()?;
         let offset = address - start;
         (offset < range.size)
             .then(|| (range.storage.clone(), offset))
@@ -222,16 +281,28 @@ impl State {
     /// What there is beside files, in words.
     pub(in crate::raw) fn left(&self) -> String {
         let mut left: Vec<String> = Vec::new();
-        left.extend(
-            self.objects.values().map(|object| format!("object of class {:#x}", object.class)),
-        );
-        left.extend(self.ranges.keys().map(|start| format!("range at {start:#x}")));
+        left.extend(self.objects.values().map(Object::words));
+        left.extend(self.ranges.keys().map(|(_, start)| range_words(*start)));
         left.extend(self.channels.keys().map(|channel| format!("channel {channel:#x}")));
-        left.extend(self.registered.iter().map(|what| format!("registered {what}")));
+        left.extend(self.registered.iter().map(|(_, what)| registered_words(what)));
         left.extend((0..self.mappings).map(|_| "mapping".to_owned()));
         left.extend(self.files.values().map(|path| format!("file {path}")));
         left.join("\n")
     }
+}
+
+impl Object {
+    fn words(&self) -> String {
+        format!("object of class {:#x}", self.class)
+    }
+}
+
+fn range_words(start: u64) -> String {
+    format!("range at {start:#x}")
+}
+
+fn registered_words(what: &str) -> String {
+    format!("registered {what}")
 }
 
 pub(super) fn storage(size: u64) -> Storage {
