@@ -1,5 +1,6 @@
-//! `dlsym`, `dlvsym` and `dladdr` of loads: what a program finds of itself when it is linked to show its symbols (`-rdynamic`). The dynamic
-//! loader knows nothing of loads: to it their code is nobody's, of which there is no next library either (`RTLD_NEXT`).
+//! `dlsym`, `dlvsym` and `dladdr` of loads: what a program finds of itself when it is linked to show its symbols (`-rdynamic`), and a library
+//! where it was opened. The dynamic loader knows nothing of loads: to it their code is nobody's, of which there is no next library either
+//! (`RTLD_NEXT`).
 
 pub(crate) mod names;
 
@@ -18,16 +19,10 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
         b"dlsym" => machine::dlsym::dlsym as *const (),
         #[cfg(target_env = "gnu")]
         b"dlvsym" => machine::dlsym::dlvsym as *const (),
-        b"dladdr" => return describes(name),
+        b"dladdr" => describe as *const (),
         _ => return None,
     };
     Some(External::function(function.expose_provenance() as u64))
-}
-
-/// Our function for this name, if it is that which says what an address is in: libraries are answered for, too.
-pub(crate) fn describes(name: Name<'_>) -> Option<External> {
-    let address = || (describe as *const ()).expose_provenance() as u64;
-    (name.0 == b"dladdr").then(|| External::function(address()))
 }
 
 /// `dladdr`, of loads too: a load of objects is the program.

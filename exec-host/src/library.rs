@@ -15,7 +15,7 @@
 //! ```
 //!
 //! A library's references are looked for where the dynamic loader looks: in the program and what was opened for all, in the library itself,
-//! in what it needs, breadth first, by name and version; those that are loaded because it needs them look where it does, and may need each
+//! in what it needs, breadth first (what stands for one of them, `DT_FILTER`, `DT_AUXILIARY`, before it), by name and version; those that are loaded because it needs them look where it does, and may need each
 //! other. Constructors run in the order of the dynamic loader, destructors the other way round. What it needs are libraries that were [loaded so](LibraryLoader::library), or that the caller
 //! [has](LibraryLoader::needed), else libraries of the dynamic loader. Several loads of one library have states of their own.
 //!
@@ -28,11 +28,10 @@
 //!
 //! The dynamic loader knows nothing of such a library: the program's `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are
 //! opened later do not bind to it; [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. Libraries
-//! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them. A library that is opened again is loaded again. Symbols that all
-//! libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that this one does not need. Versions that only say what a
-//! dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library loads that is too new for the process's. A library
-//! that wants to execute the stack, or stands for another one (`DT_FILTER`), is refused; one that would rather have another one's symbols
-//! (`DT_AUXILIARY`) has its own.
+//! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them, and a `dlsym` (`RTLD_DEFAULT`, `RTLD_NEXT`). A library that
+//! is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
+//! this one does not need. Versions that only say what a dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library
+//! loads that is too new for the process's. A library that wants to execute the stack is refused.
 
 mod ahead;
 mod at_exit;
@@ -42,20 +41,24 @@ mod depth_first;
 pub(crate) mod described;
 mod error;
 pub(crate) mod file;
-mod found;
 mod group;
 pub(crate) mod handle;
+mod hash_table;
 mod hashes;
+mod inside;
 mod late;
 mod later;
 mod load;
 mod loaded;
+mod members;
 mod needed;
 mod order;
 mod part;
 mod relocate;
 mod resolve;
 mod scope;
+mod search_list;
+mod tables;
 mod unit;
 mod versions;
 
@@ -221,8 +224,12 @@ impl<'s> LibraryLoader<'s> {
     pub unsafe fn open_file(mut self, path: impl AsRef<Path>) -> Result<Library, Error> {
         let path = path.as_ref();
         if self.folder.is_none() {
-            let path = std::path::absolute(path).ok();
-            self.folder = path.as_deref().and_then(Path::parent).map(Path::to_owned);
+            self.folder = match path.is_absolute() {
+                true => path.parent().map(Path::to_owned),
+                false => {
+                    std::path::absolute(path).ok().and_then(|path| Some(path.parent()?.to_owned()))
+                }
+            };
         }
         // who is told of a library is shown all of its file
         // SAFETY: as the caller guarantees.
@@ -318,7 +325,7 @@ impl Library {
     }
 
     fn function_of(&self, reference: SymbolReference<'_>) -> Result<u64, Error> {
-        let found = by_name::find(&self.0, reference);
+        let found = by_name::find(&self.0, reference, None);
         match found.ok_or_else(|| LibraryError::NoSymbol(reference.name.to_string()))? {
             Meaning { definition: Definition::Address(address), is_code: true } if address != 0 => {
                 Ok(address)
@@ -332,7 +339,7 @@ impl Library {
     #[must_use]
     pub fn address(&self, name: &str) -> Option<u64> {
         let reference = SymbolReference { name: name.into(), version: None };
-        match by_name::find(&self.0, reference)?.definition {
+        match by_name::find(&self.0, reference, None)?.definition {
             Definition::Address(address) => Some(address),
             _ => None,
         }

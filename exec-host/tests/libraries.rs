@@ -474,13 +474,9 @@ fn what_is_refused() {
     let never = compile(folder.path(), "never.c", "int one;", &["-Wl,-z,nodlopen"]);
     let words = "the library says that it is not to be opened so (DF_1_NOOPEN)";
     assert_eq!(refused(std::fs::read(never).unwrap()), words);
-    for (option, words) in [
-        ("-Wl,-z,execstack", "a library that wants to execute the stack"),
-        ("-Wl,-F,libother.so", "a library that stands for another one (DT_FILTER)"),
-    ] {
-        let path = compile(folder.path(), "stands.c", "int one;", &[option]);
-        assert_eq!(refused(std::fs::read(path).unwrap()), words);
-    }
+    let stack = compile(folder.path(), "stack.c", "int one;", &["-Wl,-z,execstack"]);
+    let words = "a library that wants to execute the stack";
+    assert_eq!(refused(std::fs::read(stack).unwrap()), words);
     // zeros of 32 GiB are more than anybody needs, those of 8 GiB more than this one gives; others have no room for so many
     let sizes = [
         ("endless.c", "1ul << 35", LibraryLoader::new()),

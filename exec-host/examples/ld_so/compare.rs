@@ -96,6 +96,8 @@ fn stands_for(symbols: &Option<SymbolTable<'_>>, image: &Image<'_>, address: u64
         "_dl_find_object",
         "dl_iterate_phdr",
         "dladdr",
+        "dlsym",
+        "dlvsym",
     ];
     let mut records = image.relocations().filter_map(Result::ok).flatten();
     let record = records.find(|record| record.offset == address);

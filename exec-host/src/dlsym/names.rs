@@ -1,6 +1,7 @@
 //! The names of loads whose code looks for symbols when it runs, and what `dlsym` finds there.
 
 use crate::Host;
+use crate::c_library;
 use crate::symbols::Exports;
 use crate::threads::dynamic::__tls_get_addr;
 use core::ffi::{CStr, c_char, c_void};
@@ -9,6 +10,7 @@ use core::ops::Range;
 use core::ptr;
 use elf_core::Name;
 use elf_core::{Arch as _, SegmentFlags};
+use elf_image::SymbolReference;
 use elf_layout::ExternalKind;
 use std::collections::BTreeMap;
 #[cfg(target_env = "gnu")]
@@ -17,6 +19,26 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// The loads whose code asks, by where a segment starts: where it ends, and the names of the load.
 static LOADS: RwLock<BTreeMap<u64, (u64, Arc<Names>)>> = RwLock::new(BTreeMap::new());
+
+/// Where code looks for a name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// `RTLD_DEFAULT`.
+    Default,
+    /// `RTLD_NEXT`.
+    Next,
+}
+
+/// Gives the address of what a reference of the code at an address means, if it is anywhere; `None` if the code is not a library's.
+type OfLibraries = fn(Place, SymbolReference<'_>, u64) -> Option<Option<u64>>;
+
+/// Who answers code of libraries, once there are any.
+static OF_LIBRARIES: OnceLock<OfLibraries> = OnceLock::new();
+
+/// Has code of libraries answered by `find`.
+pub(crate) fn answer_libraries(find: OfLibraries) {
+    OF_LIBRARIES.get_or_init(|| find);
+}
 
 /// What a load shows.
 pub(crate) struct Names {
@@ -107,6 +129,10 @@ pub(crate) unsafe extern "C" fn find(
     caller: *const c_void,
 ) -> *mut c_void {
     // SAFETY: the caller has given a string.
+    if let Some(found) = unsafe { find_in_library(handle, name, None, caller) } {
+        return found;
+    }
+    // SAFETY: as above.
     match unsafe { find_in_load(handle, name, caller) } {
         // SAFETY: passes on what we were given; what is next to a program is next to this code, if the call is no jump.
         None => black_box(unsafe { libc::dlsym(handle, name) }),
@@ -126,6 +152,10 @@ pub(crate) unsafe extern "C" fn find_version(
     caller: *const c_void,
 ) -> *mut c_void {
     // SAFETY: the caller has given strings.
+    if let Some(found) = unsafe { find_in_library(handle, name, Some(version), caller) } {
+        return found;
+    }
+    // SAFETY: as above.
     let words = unsafe { [CStr::from_ptr(name), CStr::from_ptr(version)] };
     let both = CString::new(words.map(CStr::to_bytes).join(&b'@')).unwrap_or_default();
     // SAFETY: it is a string.
@@ -134,6 +164,44 @@ pub(crate) unsafe extern "C" fn find_version(
         None => black_box(unsafe { libc::dlvsym(handle, name, version) }),
         Some(address) => address,
     }
+}
+
+/// What the caller finds if it is a library, asked by `RTLD_DEFAULT` or `RTLD_NEXT`; null if that is nothing, which `dlerror` says then.
+///
+/// # Safety
+/// The name is a string, and so is the version.
+unsafe fn find_in_library(
+    handle: *mut c_void,
+    name: *const c_char,
+    version: Option<*const c_char>,
+    caller: *const c_void,
+) -> Option<*mut c_void> {
+    let place = match handle {
+        libc::RTLD_DEFAULT => Place::Default,
+        libc::RTLD_NEXT => Place::Next,
+        _ => return None,
+    };
+    // SAFETY: the caller guarantees it.
+    let (name, version) =
+        unsafe { (CStr::from_ptr(name), version.map(|version| CStr::from_ptr(version))) };
+    let reference = SymbolReference {
+        name: Name(name.to_bytes()),
+        version: version.map(|version| Name(version.to_bytes())),
+    };
+    let find = OF_LIBRARIES.get()?;
+    let found = find(place, reference, caller.addr() as u64)?;
+    let Some(address) = found else {
+        let nowhere = match place {
+            Place::Default => version.unwrap_or(c"of any"),
+            Place::Next => c"behind the caller",
+        };
+        // SAFETY: asks all, who have it not, so that there are words of an error.
+        let _ = unsafe { c_library::dlvsym(libc::RTLD_DEFAULT, name, nowhere) };
+        return Some(ptr::null_mut());
+    };
+    // SAFETY: forgets what is said of the libraries that were asked and have it not.
+    unsafe { libc::dlerror() };
+    Some(ptr::with_exposed_provenance_mut(address as usize))
 }
 
 /// What the caller's load has of a name, if it is asked at all.

@@ -3,10 +3,10 @@
 use super::definition::Definition;
 use super::handle::{self, Handle};
 use super::loaded::{Held, Member};
+use super::members;
 use crate::copy_relocations;
 use elf_core::names::STT_GNU_IFUNC;
 use elf_image::SymbolReference;
-use std::sync::Arc;
 
 /// What a name means.
 #[derive(Clone, Copy)]
@@ -38,39 +38,37 @@ pub(super) fn own(library: &Held, reference: SymbolReference<'_>) -> Option<Mean
     Some(Meaning { definition, is_code })
 }
 
-/// The same, else of the first that has it of those that the library needs, that they need, and so on.
-pub(super) fn find(library: &Held, reference: SymbolReference<'_>) -> Option<Meaning> {
-    if let Some(found) = own(library, reference) {
+/// What the first has that has it of the library and those that it needs, that they need, and so on; behind one of them, if one is given.
+pub(super) fn find(
+    library: &Held,
+    reference: SymbolReference<'_>,
+    behind: Option<&Held>,
+) -> Option<Meaning> {
+    if behind.is_none()
+        && library.is_first()
+        && let Some(found) = own(library, reference)
+    {
         return Some(found);
     }
-    let (mut level, mut known) = (library.needed(), Vec::<Member>::new());
+    let mut all = members::of_held(library);
+    if let Some(behind) = behind {
+        let _ = all.find(|member| matches!(member, Member::Loaded(held) if held.is(behind)))?;
+    }
     // indirect functions lead to others
     let mut elsewhere = None;
-    while !level.is_empty() {
-        let mut deeper = Vec::new();
-        for member in level {
-            if known.iter().any(|known| known.is(&member)) {
-                continue;
-            }
-            match &member {
-                Member::Loaded(held) => {
-                    if let Some(found) = own(held, reference) {
-                        return Some(found);
-                    }
-                    deeper.extend(held.needed());
-                }
-                Member::Process(handle) => {
-                    match of_process(handle, reference) {
-                        Some((found, true)) => return Some(found),
-                        Some((found, false)) => elsewhere = elsewhere.or(Some(found)),
-                        None => {}
-                    }
-                    deeper.extend(handle.needed().into_iter().map(Arc::new).map(Member::Process));
+    for member in all {
+        match &member {
+            Member::Loaded(held) => {
+                if let Some(found) = own(held, reference) {
+                    return Some(found);
                 }
             }
-            known.push(member);
+            Member::Process(handle) => match of_process(handle, reference) {
+                Some((found, true)) => return Some(found),
+                Some((found, false)) => elsewhere = elsewhere.or(Some(found)),
+                None => {}
+            },
         }
-        level = deeper;
     }
     elsewhere
 }

@@ -5,7 +5,7 @@ use super::loaded::{Bytes, Member, image};
 use super::needed::{self, Given};
 use crate::error::Error;
 use elf_core::names::{
-    DF_1_NOOPEN, DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_BIND_NOW, DT_FILTER, DT_NEEDED,
+    DF_1_NOOPEN, DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_AUXILIARY, DT_BIND_NOW, DT_FILTER, DT_NEEDED,
 };
 use elf_core::{Name, SegmentFlags};
 use elf_image::{DynamicFacts, Image};
@@ -26,6 +26,8 @@ pub(crate) struct Node {
     /// It wants all functions bound at once (`DT_BIND_NOW`).
     pub(crate) binds_now: bool,
     pub(crate) needed: Vec<Edge>,
+    /// What is asked before it, in order (`DT_FILTER`, `DT_AUXILIARY`).
+    pub(crate) stand_ins: Vec<Edge>,
     /// What `dladdr` calls it: its path, if that is known, else a name.
     pub(crate) file: Box<[u8]>,
 }
@@ -48,16 +50,19 @@ impl Node {
         refuse(&found, &facts)?;
         let dynamic = found.dynamic()?;
         let dynamic = dynamic.ok_or_else(|| refused("a file without a dynamic section"))?;
-        if dynamic.value(DT_FILTER).is_some() {
-            return Err(refused("a library that stands for another one (DT_FILTER)"));
-        }
         let name: Box<[u8]> = needed::name(&dynamic)?.as_bytes().into();
         let file = if name.is_empty() { wanted.into() } else { name.clone() };
         let binds_now = facts.flags & DF_BIND_NOW != 0
             || facts.flags_1 & DF_1_NOW != 0
             || dynamic.value(DT_BIND_NOW).is_some();
-        let (wanted, needed) = (wanted.into(), Vec::new());
-        Ok(Self { bytes, name, wanted, parent, facts, binds_now, needed, file })
+        let (wanted, needed, stand_ins) = (wanted.into(), Vec::new(), Vec::new());
+        Ok(Self { bytes, name, wanted, parent, facts, binds_now, needed, stand_ins, file })
+    }
+
+    /// What it needs, in order, and whether that is asked before it.
+    pub(crate) fn leads(&self) -> impl Iterator<Item = (&Edge, bool)> {
+        let needed = self.needed.iter().map(|edge| (edge, false));
+        needed.chain(self.stand_ins.iter().map(|edge| (edge, true)))
     }
 
     fn is_called(&self, name: &[u8]) -> bool {
@@ -86,10 +91,10 @@ pub(crate) unsafe fn collect(
     while index < nodes.len() {
         let chain = needers(&nodes, index);
         // SAFETY: as the caller guarantees.
-        let needed = unsafe { edges(&chain, &mut nodes, given, folder) };
-        let needed = needed.map_err(|error| explain(&nodes, index, error.into()))?;
+        let found = unsafe { edges(&chain, &mut nodes, given, folder) };
+        let found = found.map_err(|error| explain(&nodes, index, error.into()))?;
         if let Some(node) = nodes.get_mut(index) {
-            node.needed = needed;
+            (node.needed, node.stand_ins) = found;
         }
         index = index.saturating_add(1);
     }
@@ -120,20 +125,20 @@ fn needers(nodes: &[Node], index: usize) -> Vec<(usize, Bytes)> {
     chain
 }
 
-/// What the first library of the chain needs, in order.
+/// What the first library of the chain needs, in order, and what stands in for it.
 unsafe fn edges(
     chain: &[(usize, Bytes)],
     nodes: &mut Vec<Node>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
-) -> Result<Vec<Edge>, LibraryError> {
+) -> Result<(Vec<Edge>, Vec<Edge>), LibraryError> {
     let mut needers = Vec::new();
     for (index, bytes) in chain {
         let folder = folder.filter(|_| *index == 0).map(Path::to_owned);
         needers.extend(image((**bytes).as_ref())?.dynamic()?.map(|dynamic| (dynamic, folder)));
     }
     let (Some((dynamic, _)), Some((index, _))) = (needers.first(), chain.first()) else {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     };
     let mut found = Vec::new();
     for name in dynamic.texts(DT_NEEDED) {
@@ -153,7 +158,25 @@ unsafe fn edges(
         });
     }
     edges.reverse();
-    Ok(edges)
+    let mut stand_ins = Vec::new();
+    for (tag, is_wanted) in [(DT_FILTER, true), (DT_AUXILIARY, false)] {
+        for name in dynamic.texts(tag) {
+            let name = name.map_err(elf_image::Error::from)?;
+            let found = match out_of_bytes(name, *index, nodes, given) {
+                Ok(Some(edge)) => Ok(edge),
+                // SAFETY: as the caller guarantees.
+                Ok(None) => unsafe { needed::of_loader(&needers, name) }
+                    .map(|handle| Edge::Member(Member::Process(Arc::new(handle)))),
+                Err(error) => Err(error),
+            };
+            match found {
+                Err(error) if is_wanted => return Err(error),
+                // who only would rather have its symbols does without
+                found => stand_ins.extend(found.ok()),
+            }
+        }
+    }
+    Ok((edges, stand_ins))
 }
 
 /// The library of this name that is loaded out of bytes, or is to be.

@@ -5,9 +5,11 @@ use crate::descriptions;
 use crate::machine;
 use crate::word;
 use core::ffi::{CStr, c_char, c_int, c_void};
+use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
 use elf_core::names::{
-    DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERSYM, VER_NDX_GLOBAL, VER_NDX_LOCAL,
+    DT_AUXILIARY, DT_FILTER, DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERSYM,
+    VER_NDX_GLOBAL, VER_NDX_LOCAL,
 };
 use std::ffi::CString;
 use std::sync::OnceLock;
@@ -147,25 +149,22 @@ impl Handle {
         self.map().map(|map| map.bias())
     }
 
+    /// An address inside of the library.
+    pub(crate) fn inside(&self) -> Option<u64> {
+        self.map().map(|map| map.dynamic.addr() as u64).filter(|address| *address != 0)
+    }
+
+    /// Whether one that it needs is asked before it.
+    pub(crate) fn has_stand_ins(&self) -> bool {
+        let map = self.map().filter(|map| !map.dynamic.is_null());
+        map.is_some_and(|map| map.values([DT_AUXILIARY, DT_FILTER]) != [None; 2])
+    }
+
     /// The versions that it defines; nothing if its symbols have none.
-    pub(crate) fn versions(&self) -> Option<Vec<&[u8]>> {
+    pub(crate) fn versions(&self) -> Option<DefinedVersions<'_>> {
         let map = self.map().filter(|map| !map.dynamic.is_null())?;
-        let [Some(strings), Some(mut at)] = map.values([DT_STRTAB, DT_VERDEF]) else { return None };
-        let place = |address: u64| core::ptr::with_exposed_provenance::<u32>(address as usize);
-        let mut names = Vec::new();
-        loop {
-            // SAFETY: the rows of a loaded library (LSB, "Version Definitions") are five words each, the last but one of which leads to the name.
-            let [_, _, _, name, next] = unsafe { place(at).cast::<[u32; 5]>().read_unaligned() };
-            // SAFETY: as above.
-            let name = unsafe { place(at.wrapping_add(name.into())).read_unaligned() };
-            let name = place(strings.wrapping_add(name.into())).cast();
-            // SAFETY: the name ends in NUL in the string table, and stays as long as the library is open.
-            names.push(unsafe { CStr::from_ptr(name) }.to_bytes());
-            if next == 0 {
-                return Some(names);
-            }
-            at = at.wrapping_add(next.into());
-        }
+        let [strings, first] = map.values([DT_STRTAB, DT_VERDEF]);
+        Some(DefinedVersions { strings: strings?, first: first?, library: PhantomData })
     }
 
     /// Where the library is that has an address, and a handle that keeps it, unless it stays as long as the process.
@@ -182,23 +181,58 @@ impl Handle {
         (!name.is_null()).then(|| Self::open(name, flags).ok()).flatten().map(|it| (range, it))
     }
 
-    /// The libraries that it needs, in order. They are loaded already.
-    pub(crate) fn needed(&self) -> Vec<Self> {
+    /// The libraries that it needs, in order, and whether they are asked before it. They are loaded already.
+    pub(crate) fn leads(&self) -> Vec<(Self, bool)> {
         let Some(map) = self.map().filter(|map| !map.dynamic.is_null()) else { return Vec::new() };
         let mut names = Vec::new();
         map.each(|tag, value| {
-            if tag == DT_NEEDED {
-                names.push(value);
+            if let DT_NEEDED | DT_AUXILIARY | DT_FILTER = tag {
+                names.push((value, tag != DT_NEEDED));
             }
         });
         let [Some(strings)] = map.values([DT_STRTAB]) else { return Vec::new() };
-        let open = |name: u64| {
+        let open = |(name, is_before): (u64, bool)| {
             let name = strings.wrapping_add(name) as usize;
             let name = core::ptr::with_exposed_provenance::<c_char>(name);
             // the name ends in NUL, in the string table of a loaded library
-            Self::open(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD).ok()
+            let opened = Self::open(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD).ok()?;
+            Some((opened, is_before))
         };
         names.into_iter().filter_map(open).collect()
+    }
+}
+
+/// The versions that a library defines (LSB, "Version Definitions").
+#[derive(Clone, Copy)]
+pub(crate) struct DefinedVersions<'h> {
+    strings: u64,
+    first: u64,
+    library: PhantomData<&'h Handle>,
+}
+
+impl DefinedVersions<'_> {
+    /// Whether there is one of this name, and this hash of it (`vd_hash`).
+    pub(crate) fn has(&self, name: &[u8], hash: u32) -> bool {
+        let place = |address: u64| core::ptr::with_exposed_provenance::<u32>(address as usize);
+        let mut at = self.first;
+        loop {
+            // SAFETY: the rows of a loaded library are five words each, the last but one of which leads to the name.
+            let [_, _, known, first, next] =
+                unsafe { place(at).cast::<[u32; 5]>().read_unaligned() };
+            if known == hash {
+                // SAFETY: as above.
+                let text = unsafe { place(at.wrapping_add(first.into())).read_unaligned() };
+                let text = place(self.strings.wrapping_add(text.into())).cast();
+                // SAFETY: the name ends in NUL in the string table, and stays as long as the library is open.
+                if unsafe { CStr::from_ptr(text) }.to_bytes() == name {
+                    return true;
+                }
+            }
+            if next == 0 {
+                return false;
+            }
+            at = at.wrapping_add(next.into());
+        }
     }
 }
 
@@ -286,13 +320,13 @@ pub(crate) fn staying() -> &'static [Range<u64>] {
     static STAYING: OnceLock<Vec<Range<u64>>> = OnceLock::new();
     STAYING.get_or_init(|| {
         let Some(program) = Handle::of_process() else { return Vec::new() };
-        let (mut biases, mut all): (Vec<u64>, Vec<Handle>) = (Vec::new(), program.needed());
+        let (mut biases, mut all) = (Vec::new(), program.leads());
         biases.extend(program.bias());
-        while let Some(library) = all.pop() {
+        while let Some((library, _)) = all.pop() {
             match library.bias() {
                 Some(bias) if !biases.contains(&bias) => {
                     biases.push(bias);
-                    all.extend(library.needed());
+                    all.extend(library.leads());
                 }
                 _ => {}
             }

@@ -3,11 +3,15 @@
 //! Their hash tables are copied while the loader's list is locked: whoever has opened a library may close it.
 
 use super::handle;
+use super::hash_table::{Table, read};
+use super::tables::{Has, Tables};
 use crate::descriptions::{self, Description};
 use crate::{unwind, word};
 use core::ffi::{CStr, c_char};
 use core::ops::{ControlFlow, Range};
-use elf_core::names::{DT_GNU_HASH, DT_HASH, DT_NULL, DT_STRTAB, DT_SYMTAB};
+use elf_core::names::{
+    DT_GNU_HASH, DT_HASH, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED, DT_VERSYM,
+};
 use elf_core::{Name, gnu_hash};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -16,7 +20,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 pub(crate) struct ProcessHashes {
     /// Of functions that [stand for](super::scope::stands_for) the process's.
     own: [u32; OWN.len()],
+    /// In the order in which they were loaded: those that stay are asked first, in this order.
     libraries: Vec<Arc<Library>>,
+    /// The numbers of those that somebody may close.
+    closable: Vec<usize>,
     /// Of all names, made for the first library with many symbols.
     all: OnceLock<Filter>,
 }
@@ -41,6 +48,8 @@ struct Library {
     /// Nobody closes it.
     stays: bool,
     names: Names,
+    /// Its symbols, for who keeps it.
+    tables: Option<Tables>,
 }
 
 /// The hashes of a library's names.
@@ -52,20 +61,16 @@ enum Names {
     Sorted(Box<[u32]>),
 }
 
-/// A copy of a hash table, but for the symbols.
-#[derive(Debug)]
-struct Table {
-    /// Index of the first symbol that is in it.
-    first: u32,
-    shift: u32,
-    filter: Box<[usize]>,
-    buckets: Box<[u32]>,
-    chains: Box<[u32]>,
-}
-
 /// The names of functions that [stand for](super::scope::stands_for) the process's.
-pub(crate) const OWN: [&str; 5] =
-    ["__cxa_thread_atexit_impl", "__cxa_thread_atexit", unwind::ASKED, "dl_iterate_phdr", "dladdr"];
+pub(crate) const OWN: [&str; 7] = [
+    "__cxa_thread_atexit_impl",
+    "__cxa_thread_atexit",
+    unwind::ASKED,
+    "dl_iterate_phdr",
+    "dladdr",
+    "dlsym",
+    "dlvsym",
+];
 
 /// How often libraries have come and gone.
 type Changes = (u64, u64);
@@ -127,16 +132,64 @@ impl ProcessHashes {
         if self.all.get().is_some_and(|filter| !filter.may_hold(hash)) {
             return false;
         }
-        let passes = STAYING.get().is_none_or(|filter| filter.may_hold(hash));
-        let others = self.libraries.iter().enumerate();
-        let mut others = others.filter(|(_, it)| passes || !it.stays);
-        others.any(|(at, it)| it.names.may_hold(hash) && !libraries.contains(&at))
-            || passes && self.own.iter().any(|own| (own ^ hash) >> 1 == 0)
+        if self.may_be_closable(hash, libraries) {
+            return true;
+        }
+        if STAYING.get().is_some_and(|filter| !filter.may_hold(hash)) {
+            return false;
+        }
+        let mut staying = self.libraries.iter().filter(|it| it.stays);
+        staying.any(|it| it.names.may_hold(hash)) || self.may_be_ours(hash)
     }
 
-    /// Whether the library of this number has a name with this hash, whose lowest bit does not matter.
-    pub(crate) fn may_be_of(&self, library: usize, hash: u32) -> bool {
-        self.libraries.get(library).is_none_or(|library| library.names.may_hold(hash))
+    /// Whether a library that somebody may close has a name with this hash, but for those of these numbers.
+    fn may_be_closable(&self, hash: u32, but: &[usize]) -> bool {
+        let mut closable =
+            self.closable.iter().filter_map(|at| Some((at, self.libraries.get(*at)?)));
+        closable.any(|(at, it)| it.names.may_hold(hash) && !but.contains(at))
+    }
+
+    /// Whether we may have a function of our own for a name with this hash.
+    pub(crate) fn may_be_ours(&self, hash: u32) -> bool {
+        self.own.iter().any(|own| (own ^ hash) >> 1 == 0)
+    }
+
+    /// What the program has and all that was opened for all, as far as that can be told; of libraries of these numbers it is known that they
+    /// were not.
+    pub(super) fn find(
+        &self,
+        hash: u32,
+        name: &[u8],
+        version: Option<&[u8]>,
+        local: &[usize],
+    ) -> Has {
+        if self.all.get().is_some_and(|filter| !filter.may_hold(hash)) {
+            return Has::Nothing;
+        }
+        let passes = STAYING.get().is_none_or(|filter| filter.may_hold(hash));
+        let staying = self.libraries.iter().enumerate().filter(|(_, it)| passes && it.stays);
+        for (at, library) in staying {
+            let has = library.find(hash, name, version);
+            if has != Has::Nothing {
+                // one that was loaded first for all (`LD_PRELOAD`)
+                let mut preloaded = self.libraries.iter().take(at).filter(|it| !it.stays);
+                let is_first = !preloaded.any(|it| it.names.may_hold(hash));
+                return if is_first { has } else { Has::Unknown };
+            }
+        }
+        if self.may_be_closable(hash, local) { Has::Unknown } else { Has::Nothing }
+    }
+
+    /// What the library of this number has of a name, which somebody keeps.
+    pub(super) fn find_in(
+        &self,
+        library: usize,
+        hash: u32,
+        name: &[u8],
+        version: Option<&[u8]>,
+    ) -> Has {
+        let library = self.libraries.get(library);
+        library.map_or(Has::Unknown, |library| library.find(hash, name, version))
     }
 
     /// The number of the library that has an address.
@@ -149,19 +202,27 @@ impl ProcessHashes {
         // before the loader's list is locked
         let stays = handle::staying();
         let mut libraries = Vec::with_capacity(known.len().saturating_add(1));
+        // SAFETY: asks for a number.
+        let of_kernel = word::wide(unsafe { libc::getauxval(libc::AT_SYSINFO_EHDR) });
         descriptions::each(|library| {
             let range = library.extent();
+            // the kernel's own is not looked into
+            if range.contains(&of_kernel) {
+                return ControlFlow::Continue(());
+            }
             let is_same = |it: &&Arc<Library>| it.range == range;
             let known = known.iter().find(is_same);
             let known = known.filter(|known| !has_lost || known.stays).cloned();
             libraries.push(known.unwrap_or_else(|| {
-                let (stays, names) = (stays.contains(&range), names_of(library));
-                Arc::new(Library { range, stays, names })
+                let (stays, (names, tables)) = (stays.contains(&range), names_of(library));
+                Arc::new(Library { range, stays, names, tables })
             }));
             ControlFlow::Continue(())
         });
         let own = OWN.map(|name| gnu_hash(Name::from(name)));
-        Self { own, libraries, all: OnceLock::new() }
+        let closable = libraries.iter().enumerate().filter(|(_, it)| !it.stays).map(|(at, _)| at);
+        let closable = closable.collect();
+        Self { own, libraries, closable, all: OnceLock::new() }
     }
 }
 
@@ -186,16 +247,32 @@ fn places(hash: u32, words: usize) -> [(usize, u64); 2] {
     })
 }
 
+impl Library {
+    /// What it has of a name. Somebody keeps it.
+    #[inline]
+    fn find(&self, hash: u32, name: &[u8], version: Option<&[u8]>) -> Has {
+        let (Names::Table(table), Some(tables)) = (&self.names, &self.tables) else {
+            return if self.names.may_hold(hash) { Has::Unknown } else { Has::Nothing };
+        };
+        if !table.passes(hash) {
+            return Has::Nothing;
+        }
+        // SAFETY: the library is there, and has the symbols that its hash table says.
+        unsafe { tables.find(table.chain(hash), name, version) }
+    }
+}
+
 impl Names {
     /// The hashes of all, of those in a table but for the lowest bit.
     fn hashes(&self) -> &[u32] {
         match self {
-            Self::Table(table) => &table.chains,
+            Self::Table(table) => table.hashes(),
             Self::Sorted(hashes) => hashes,
         }
     }
 
     /// Whether a name has this hash, but for the lowest bit.
+    #[inline]
     fn may_hold(&self, hash: u32) -> bool {
         match self {
             Self::Table(table) => table.may_hold(hash),
@@ -204,64 +281,6 @@ impl Names {
                 hashes.get(at).is_some_and(|it| (it ^ hash) >> 1 == 0)
             }
         }
-    }
-}
-
-impl Table {
-    /// Whether a name has this hash, but for the lowest bit.
-    #[inline]
-    fn may_hold(&self, hash: u32) -> bool {
-        // a power of two of words
-        let at = (hash / usize::BITS) as usize & self.filter.len().wrapping_sub(1);
-        let Some(word) = self.filter.get(at) else { return false };
-        // of the filter's two bits for a hash one is that of its lower bits, where two stand side by side for both hashes
-        let either = 3usize.wrapping_shl(hash & !1);
-        let other = 1usize.wrapping_shl(hash.wrapping_shr(self.shift));
-        let is_other = self.shift == 0 || word & other != 0;
-        is_other
-            && word & either != 0
-            && (self.is_in_chain(hash & !1) || self.is_in_chain(hash | 1))
-    }
-
-    fn is_in_chain(&self, hash: u32) -> bool {
-        let bucket = (hash as usize).checked_rem(self.buckets.len());
-        let first = bucket.and_then(|bucket| self.buckets.get(bucket)).copied().unwrap_or(0);
-        let first = first.checked_sub(self.first).and_then(|first| usize::try_from(first).ok());
-        let chain = first.and_then(|first| self.chains.get(first..)).unwrap_or_default();
-        for word in chain {
-            if (word ^ hash) >> 1 == 0 {
-                return true;
-            }
-            if word & 1 != 0 {
-                break;
-            }
-        }
-        false
-    }
-
-    /// Copies a table.
-    ///
-    /// # Safety
-    /// There is one, of a library that is loaded.
-    unsafe fn copy(table: u64) -> Self {
-        // SAFETY: as the caller guarantees.
-        let [buckets, first, filter, shift] = unsafe { read::<[u32; 4]>(table) };
-        let filter_at = table.wrapping_add(16);
-        let buckets_at = filter_at.wrapping_add(u64::from(filter) * word::SIZE);
-        let chains_at = buckets_at.wrapping_add(u64::from(buckets) * 4);
-        // SAFETY: so many words and buckets are there.
-        let (filter, buckets): (Box<[usize]>, Box<[u32]>) =
-            unsafe { (slice(filter_at, filter).into(), slice(buckets_at, buckets).into()) };
-        let last = buckets.iter().copied().max().unwrap_or(0).checked_sub(first);
-        let count = last.map_or(0, |last| {
-            let word = |index: u32| chains_at.wrapping_add(u64::from(index) * 4);
-            // SAFETY: symbols have a word each, and the last chain an end.
-            let is_end = |index: &u32| unsafe { read::<u32>(word(*index)) } & 1 != 0;
-            (last..u32::MAX).find(is_end).unwrap_or(last).saturating_add(1)
-        });
-        // SAFETY: so many there are, as was just found.
-        let chains = unsafe { slice(chains_at, count) }.into();
-        Self { first, shift, filter, buckets, chains }
     }
 }
 
@@ -274,12 +293,13 @@ fn changes() -> Changes {
     changes
 }
 
-/// The hashes of a library's names, which the dynamic loader does not unload meanwhile.
-fn names_of(library: &Description<'_>) -> Names {
-    let none = || Names::Sorted(Box::default());
+/// The hashes of a library's names, which the dynamic loader does not unload meanwhile, and where its tables are.
+fn names_of(library: &Description<'_>) -> (Names, Option<Tables>) {
+    let none = || (Names::Sorted(Box::default()), None);
     let Some(dynamic) = library.header(libc::PT_DYNAMIC) else { return none() };
     let (bias, mut entry) = (library.bias(), library.range(dynamic).start);
-    let [mut table, mut old_table, mut symbols, mut strings, mut other] = [0; 5];
+    let [mut table, mut old_table, mut other] = [0; 3];
+    let [mut symbols, mut strings, mut numbers, mut defined, mut needed] = [0; 5];
     loop {
         // SAFETY: the entries of a loaded library are there up to the one that ends them.
         let [tag, value] =
@@ -290,22 +310,29 @@ fn names_of(library: &Description<'_>) -> Names {
             DT_HASH => &mut old_table,
             DT_SYMTAB => &mut symbols,
             DT_STRTAB => &mut strings,
+            DT_VERSYM => &mut numbers,
+            DT_VERDEF => &mut defined,
+            DT_VERNEED => &mut needed,
             _ => &mut other,
         };
         // the loader may have added the bias
         *place = value.wrapping_add(if value < bias { bias } else { 0 });
         entry = entry.wrapping_add(2 * word::SIZE);
     }
-    // SAFETY: the dynamic loader looks symbols up in these tables.
-    unsafe {
-        if table != 0 {
-            Names::Table(Table::copy(table))
-        } else if old_table != 0 && symbols != 0 && strings != 0 {
-            Names::Sorted(sorted(old_table, symbols, strings))
-        } else {
-            none()
-        }
+    if symbols == 0 || strings == 0 {
+        return none();
     }
+    let versions = OnceLock::new();
+    let tables = Tables { bias, symbols, strings, numbers, defined, needed, versions };
+    // SAFETY: the dynamic loader looks symbols up in these tables.
+    let names = unsafe {
+        match (table, old_table) {
+            (0, 0) => return none(),
+            (0, old) => Names::Sorted(sorted(old, symbols, strings)),
+            (table, _) => Names::Table(Table::copy(table)),
+        }
+    };
+    (names, Some(tables))
 }
 
 /// The hashes of all names of a library that has the other table only (gABI ch. 8, "Hash Table").
@@ -327,21 +354,6 @@ unsafe fn sorted(table: u64, symbols: u64, strings: u64) -> Box<[u32]> {
     let mut hashes: Vec<u32> = (0..count).map(hash).collect();
     hashes.sort_unstable();
     hashes.into()
-}
-
-/// # Safety
-/// There is a value of this type, aligned.
-unsafe fn read<T>(address: u64) -> T {
-    // SAFETY: as the caller guarantees.
-    unsafe { core::ptr::with_exposed_provenance::<T>(address as usize).read() }
-}
-
-/// # Safety
-/// There are so many numbers, aligned, which nobody writes to as long as the result is used.
-unsafe fn slice<'a, T>(address: u64, count: u32) -> &'a [T] {
-    let start = core::ptr::with_exposed_provenance::<T>(address as usize);
-    // SAFETY: as the caller guarantees.
-    unsafe { core::slice::from_raw_parts(start, count as usize) }
 }
 
 #[cfg(all(test, target_env = "gnu"))]

@@ -3,6 +3,7 @@
 use super::error::LibraryError;
 use super::file::FilePages;
 use super::group::{self, Node, explain};
+use super::inside;
 use super::late::LateFunctions;
 use super::loaded::{Bytes, Held, Loaded};
 use super::needed::Given;
@@ -12,6 +13,7 @@ use super::resolve::Resolver;
 use super::scope::{Own, Scope, share};
 use super::unit::hold;
 use super::versions;
+use crate::dlsym::names;
 use crate::error::Error;
 use crate::start;
 use crate::threads::exit;
@@ -32,14 +34,14 @@ pub(crate) unsafe fn load(
     folder: Option<&Path>,
 ) -> Result<Held, Error> {
     unwind::prepare();
+    names::answer_libraries(inside::find);
     // SAFETY: as the caller guarantees.
     let nodes = unsafe { group::collect(bytes, given, folder) }?;
     versions::check(&nodes)?;
     // SAFETY: as the caller guarantees.
     let Prepared { loaded, calls, shared, bound } = unsafe { prepare(&nodes, in_file, given) }?;
     let last = order::last(&nodes, &bound);
-    let edges: Vec<_> = nodes.iter().map(|node| node.needed.as_slice()).collect();
-    let held = hold(loaded, &edges, &bound, &last);
+    let held = hold(loaded, &nodes, &bound, &last);
     for (library, calls) in held.iter().zip(&calls) {
         let (start, size) = (library.memory.address(), library.memory.size());
         let range = start..start.saturating_add(size);
@@ -49,6 +51,9 @@ pub(crate) unsafe fn load(
         }
     }
     share(shared, &held);
+    if let Some(first) = held.first() {
+        first.enter_scope(first);
+    }
     held.iter().for_each(Held::end_with_process);
     let mut calls: Vec<Option<Calls>> = calls.into_iter().map(Some).collect();
     for index in order::first(&nodes).into_iter().rev() {

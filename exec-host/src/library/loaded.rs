@@ -17,7 +17,7 @@ use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{File, Name, Symbol};
 use elf_image::{AddressKind, Error, Exports, Image, SymbolReference};
 use elf_layout::StaticTlsBlock;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Bytes of a file, whatever holds them.
 pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -52,14 +52,15 @@ pub(crate) enum Link {
 /// What a library needs, in order, and in which order it goes.
 #[derive(Default)]
 pub(crate) struct NeededLibraries {
-    pub(crate) all: Vec<Link>,
+    /// Each with whether it is asked before the library itself.
+    pub(crate) all: Vec<(Link, bool)>,
     pub(crate) last: Vec<usize>,
 }
 
 impl Drop for NeededLibraries {
     fn drop(&mut self) {
         for index in &self.last {
-            if let Some(link) = self.all.get_mut(*index) {
+            if let Some((link, _)) = self.all.get_mut(*index) {
                 *link = Link::Inside(0);
             }
         }
@@ -157,6 +158,8 @@ pub(crate) struct Unit {
     /// In which order their destructors are called.
     last: Vec<usize>,
     coming: Coming,
+    /// The libraries that were opened with them, the one that they were loaded for first.
+    scopes: Mutex<Vec<Weak<Unit>>>,
     /// Their destructors have been called.
     is_over: AtomicBool,
 }
@@ -172,7 +175,8 @@ impl Unit {
     /// The libraries, each of which keeps the unit.
     pub(crate) fn hold(first: Loaded, others: Vec<Loaded>, last: Vec<usize>) -> Vec<Held> {
         let (coming, is_over) = (Coming::default(), AtomicBool::new(false));
-        let unit = Arc::new(Self { first, others, last, coming, is_over });
+        let scopes = Mutex::default();
+        let unit = Arc::new(Self { first, others, last, coming, scopes, is_over });
         let all = 0..=unit.others.len();
         all.map(|index| Held { unit: Arc::clone(&unit), index }).collect()
     }
@@ -186,10 +190,11 @@ impl Unit {
 impl Ends for Unit {
     fn kept(&self) -> Vec<*const ()> {
         let all = || core::iter::once(&self.first).chain(&self.others);
-        let needed = all().flat_map(|library| &library.links.all).filter_map(|link| match link {
-            Link::Member(Member::Loaded(held)) => Some(Arc::as_ptr(&held.unit).cast::<()>()),
-            _ => None,
-        });
+        let needed =
+            all().flat_map(|library| &library.links.all).filter_map(|(link, _)| match link {
+                Link::Member(Member::Loaded(held)) => Some(Arc::as_ptr(&held.unit).cast::<()>()),
+                _ => None,
+            });
         let others = all().flat_map(|library| &library.keepers);
         needed.chain(others.map(|keeper| Arc::as_ptr(keeper).cast::<()>())).collect()
     }
@@ -232,9 +237,58 @@ impl Held {
         self.unit.coming.enter(self.downgrade());
     }
 
+    /// Whether nothing that it needs is asked before it.
+    pub(crate) fn is_first(&self) -> bool {
+        !self.links.all.iter().any(|(_, is_before)| *is_before)
+    }
+
     /// What keeps the library.
     pub(crate) fn keeper(&self) -> Keeper {
         Arc::clone(&self.unit) as Keeper
+    }
+
+    /// The library that this code is of.
+    pub(crate) fn of_code(address: u64) -> Option<Self> {
+        let unit = exit::keeper_of(address)?.downcast::<Unit>().ok()?;
+        let mut all = 0..=unit.others.len();
+        let index = all.find(|index| unit.get(*index).is_code(address))?;
+        Some(Self { unit, index })
+    }
+
+    /// The libraries that were opened with this one and are there, the one that it was loaded for first.
+    pub(crate) fn scopes(&self) -> Vec<Self> {
+        let scopes = self.unit.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        scopes.iter().filter_map(|scope| Some(Self { unit: scope.upgrade()?, index: 0 })).collect()
+    }
+
+    /// Says that it is in the scope of a library that is opened, and all out of bytes that it needs.
+    pub(crate) fn enter_scope(&self, opened: &Self) {
+        let opened = opened.downgrade();
+        let (mut all, mut known) = (vec![self.clone()], Vec::<*const Unit>::new());
+        while let Some(library) = all.pop() {
+            let unit = Arc::as_ptr(&library.unit);
+            if known.contains(&unit) {
+                continue;
+            }
+            known.push(unit);
+            let mut scopes = library.unit.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+            // what it was loaded for is the first, there or not
+            let mut index = 0usize;
+            scopes.retain(|scope| {
+                index = index.saturating_add(1);
+                index == 1 || scope.strong_count() > 0
+            });
+            if !scopes.iter().any(|scope| scope.ptr_eq(&opened)) {
+                scopes.push(opened.clone());
+            }
+            drop(scopes);
+            let members = || core::iter::once(&library.unit.first).chain(&library.unit.others);
+            let links = members().flat_map(|library| &library.links.all);
+            all.extend(links.filter_map(|(link, _)| match link {
+                Link::Member(Member::Loaded(held)) => Some(held.clone()),
+                _ => None,
+            }));
+        }
     }
 
     /// What keeps nothing, and knows whether the library is there.
@@ -242,12 +296,13 @@ impl Held {
         Arc::downgrade(&self.unit)
     }
 
-    /// What the library needs, in order.
-    pub(crate) fn needed(&self) -> Vec<Member> {
-        let member = |link: &Link| match link {
-            Link::Member(member) => member.clone(),
+    /// What the library needs, in order, and whether it is asked before it.
+    pub(crate) fn leads(&self) -> Vec<(Member, bool)> {
+        let member = |(link, is_before): &(Link, bool)| match link {
+            Link::Member(member) => (member.clone(), *is_before),
             Link::Inside(index) => {
-                Member::Loaded(Self { unit: Arc::clone(&self.unit), index: *index })
+                let unit = Arc::clone(&self.unit);
+                (Member::Loaded(Self { unit, index: *index }), *is_before)
             }
         };
         self.links.all.iter().map(member).collect()

@@ -2,13 +2,46 @@
 
 use super::depth_first::sorted;
 use super::group::{Edge, Node};
+use super::search_list::{Graph, Leads, SearchList};
 
 /// The libraries of the load that one of them needs.
 fn needed(node: &Node) -> impl Iterator<Item = usize> {
-    node.needed.iter().filter_map(|edge| match edge {
+    node.leads().filter_map(|(edge, _)| match edge {
         Edge::Node(to) => Some(*to),
         Edge::Member(_) => None,
     })
+}
+
+/// The numbers of libraries in the order in which they are asked, which is theirs unless some stand in for others.
+fn listed(nodes: &[Node]) -> Vec<usize> {
+    if nodes.iter().all(|node| node.stand_ins.is_empty()) {
+        return (0..nodes.len()).collect();
+    }
+    SearchList::new(0).all(&OfNodes(nodes))
+}
+
+/// Which libraries of a load lead to which.
+struct OfNodes<'n>(&'n [Node]);
+
+impl Graph for OfNodes<'_> {
+    type Library = usize;
+
+    fn leads(&self, library: &usize) -> Leads<usize> {
+        let all = self.0.get(*library).into_iter().flat_map(Node::leads);
+        let of_load = all.filter_map(|(edge, is_before)| match edge {
+            Edge::Node(to) => Some((*to, is_before)),
+            Edge::Member(_) => None,
+        });
+        of_load.collect()
+    }
+
+    fn has_stand_ins(&self, library: &usize) -> bool {
+        self.0.get(*library).is_some_and(|node| !node.stand_ins.is_empty())
+    }
+
+    fn are_one(&self, one: &usize, other: &usize) -> bool {
+        one == other
+    }
 }
 
 /// The numbers of libraries, who needs somebody before whom they need: constructors run from the last on. The one that is opened is before
@@ -22,7 +55,8 @@ pub(crate) fn first(nodes: &[Node]) -> Vec<usize> {
         let all = nodes.get(index).into_iter().flat_map(needed);
         all.filter(|to| *to != 0).collect::<Vec<_>>()
     };
-    let mut order = sorted((1..nodes.len()).rev(), nodes.len(), leads);
+    let others = listed(nodes).into_iter().rev().filter(|index| *index != 0);
+    let mut order = sorted(others, nodes.len(), leads);
     order.insert(0, 0);
     order
 }
@@ -54,7 +88,7 @@ pub(crate) fn last(nodes: &[Node], bound: &[(usize, usize)]) -> Vec<usize> {
         let late = referred.get(index).into_iter().flatten().rev().copied();
         needs(index).chain(late).collect::<Vec<_>>()
     };
-    let order = sorted((0..count).rev(), count, all);
+    let order = sorted(listed(nodes).into_iter().rev(), count, all);
     if referred.iter().all(Vec::is_empty) {
         return order;
     }

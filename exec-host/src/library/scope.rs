@@ -1,18 +1,20 @@
 //! Where a reference of a library is looked for: in the order of the dynamic loader (gABI ch. 8, "Shared Object Dependencies").
 
 use super::definition::Definition;
-use super::found;
 use super::group::{Edge, Node};
-use super::handle::{self, Handle};
+use super::handle::Handle;
 use super::hashes::ProcessHashes;
 use super::loaded::{Held, Member, Unit, define};
+use super::members::{Asked, OfLoad};
+use super::search_list::SearchList;
+use super::tables::Has;
 use crate::copy_relocations;
 use crate::dlsym;
 use crate::external::External;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
-use core::cell::{Cell, OnceCell};
+use core::cell::Cell;
 use core::ops::Range;
 use elf_core::names::STB_GNU_UNIQUE;
 use elf_core::{Name, Symbol, gnu_hash};
@@ -50,8 +52,10 @@ pub(crate) struct Scope<'s> {
     nodes: &'s [Node],
     /// What is needed is the dynamic loader's, all of it.
     is_alone: bool,
-    /// Found out when somebody before them has not what is wanted: most libraries find all in the process.
-    members: OnceCell<Vec<Asked>>,
+    /// Nothing stands in for the one that is opened.
+    is_first: bool,
+    /// Found out as far as those before have not what is wanted: most libraries find all in the process.
+    members: SearchList<Asked>,
     others: &'s mut dyn Symbols,
     pub(crate) variables: Variables,
     /// What libraries refer to, by their numbers.
@@ -66,15 +70,6 @@ pub(crate) struct Scope<'s> {
     local: Vec<usize>,
 }
 
-/// One of those that are asked.
-enum Asked {
-    /// A library of the load.
-    Own(usize),
-    Held(Held),
-    /// Where a library of the dynamic loader is: it is asked for itself, and answers for those that it needs, too.
-    Process(Arc<Handle>, Range<u64>),
-}
-
 /// What a reference was found to be, and whether that is the library's own.
 pub(crate) enum Answer {
     Own,
@@ -87,52 +82,6 @@ static UNIQUE: Mutex<BTreeMap<Box<[u8]>, Shared>> = Mutex::new(BTreeMap::new());
 /// Where a symbol is, and who has it.
 type Shared = (u64, Weak<Unit>);
 
-/// All libraries of a load and all that they need, breadth first, each once.
-fn breadth_first(nodes: &[Node]) -> Vec<Asked> {
-    let extents = handle::extents();
-    let asked = |member: Member| match member {
-        Member::Loaded(held) => Asked::Held(held),
-        Member::Process(handle) => {
-            let bias = handle.bias();
-            let found = extents.iter().find(|(known, _)| Some(*known) == bias);
-            let extent = found.map_or(0..0, |(_, extent)| extent.clone());
-            Asked::Process(handle, extent)
-        }
-    };
-    let (mut all, mut next) = (Vec::new(), vec![Asked::Own(0)]);
-    while !next.is_empty() {
-        let mut deeper = Vec::new();
-        for one in next {
-            let is_known = all.iter().any(|known| match (known, &one) {
-                (Asked::Own(known), Asked::Own(one)) => known == one,
-                (Asked::Held(known), Asked::Held(one)) => known.is(one),
-                (Asked::Process(known, _), Asked::Process(one, _)) => known.is(one),
-                _ => false,
-            });
-            if is_known {
-                continue;
-            }
-            match &one {
-                Asked::Own(index) => {
-                    let edges = nodes.get(*index).into_iter().flat_map(|node| &node.needed);
-                    deeper.extend(edges.map(|edge| match edge {
-                        Edge::Node(to) => Asked::Own(*to),
-                        Edge::Member(member) => asked(member.clone()),
-                    }));
-                }
-                Asked::Held(held) => deeper.extend(held.needed().into_iter().map(asked)),
-                Asked::Process(handle, _) => {
-                    let needed = handle.needed().into_iter().map(Arc::new).map(Member::Process);
-                    deeper.extend(needed.map(asked));
-                }
-            }
-            all.push(one);
-        }
-        next = deeper;
-    }
-    all
-}
-
 /// From how many symbols on a filter of all names pays.
 const MANY: usize = 1024;
 
@@ -141,8 +90,9 @@ impl<'s> Scope<'s> {
         let is_alone = nodes.len() == 1
             && nodes
                 .iter()
-                .flat_map(|node| &node.needed)
-                .all(|edge| matches!(edge, Edge::Member(Member::Process(_))));
+                .flat_map(Node::leads)
+                .all(|(edge, _)| matches!(edge, Edge::Member(Member::Process(_))));
+        let is_first = nodes.first().is_some_and(|node| node.stand_ins.is_empty());
         let exports = own.first().and_then(|own| own.exports.as_ref());
         let hashes = ProcessHashes::current();
         if exports.is_some_and(|exports| exports.symbols().len() >= MANY) {
@@ -150,11 +100,12 @@ impl<'s> Scope<'s> {
         }
         Self {
             is_alone,
+            is_first,
             global: Handle::of_process(),
             hashes,
             own,
             nodes,
-            members: OnceCell::new(),
+            members: SearchList::new(Asked::Own(0)),
             others,
             variables: Variables::default(),
             keepers: Vec::new(),
@@ -168,7 +119,7 @@ impl<'s> Scope<'s> {
     /// Whether a name that the library of this number itself defines, not as one for all, may be somebody else's: by its hash, but for the
     /// lowest bit.
     pub(crate) fn may_be_others(&self, node: usize, hash: u32) -> bool {
-        node != 0 || self.hashes.may_hold_hash(hash)
+        node != 0 || !self.is_first || self.hashes.may_hold_beside(hash, &self.local)
     }
 
     /// Who has what a reference of the library of this number wants. `own` is whether the library has a symbol of that name and version,
@@ -181,8 +132,9 @@ impl<'s> Scope<'s> {
         is_thread_local: bool,
     ) -> Option<Answer> {
         let hash = gnu_hash(reference.name);
-        let in_process = self.hashes.may_hold_hash(hash);
-        if in_process && let Some(function) = stands_for(reference.name) {
+        if self.hashes.may_be_ours(hash)
+            && let Some(function) = stands_for(reference.name)
+        {
             return Some(Answer::Other(Definition::Address(function.address())));
         }
         let is_unique = own == Some(true);
@@ -193,47 +145,64 @@ impl<'s> Scope<'s> {
         let name = reference.name.as_bytes();
         // what all share goes by its name
         let version = reference.version.map(Name::as_bytes).filter(|_| !is_unique);
+        let has = match is_unique {
+            true => Has::Unknown,
+            false => self.hashes.find(hash, name, version, &self.local),
+        };
+        // who has it stays
+        if let Has::At(address) = has {
+            return Some(self.of_process(reference, address, is_thread_local));
+        }
+        let in_process = self.hashes.may_hold_hash(hash);
         // the dynamic loader takes long to say that it has not got one
-        let is_asked =
-            in_process && (self.local.is_empty() || self.hashes.may_hold_beside(hash, &self.local));
+        let is_asked = has == Has::Unknown
+            && in_process
+            && (self.local.is_empty() || self.hashes.may_hold_beside(hash, &self.local));
         let global = self.global.filter(|_| is_asked);
-        let global = global.and_then(|global| found::find(global, hash, name, version));
+        let global = global.and_then(|global| global.find(name, version));
         if let Some(address) = global {
             self.keep(node, address);
             return Some(self.of_process(reference, address, is_thread_local));
         }
         // the one that is opened is asked first
-        if node == 0 && own.is_some() && !is_unique {
+        if node == 0 && self.is_first && own.is_some() && !is_unique {
             return Some(Answer::Own);
         }
+        // who asks first has it not
+        let is_nowhere = !in_process && self.is_alone && self.is_first;
         let (mut first, mut local) = (None, None);
-        let (nodes, members) = (self.nodes, core::mem::take(&mut self.members));
-        if in_process || !self.is_alone {
-            members.get_or_init(|| breadth_first(nodes));
-        }
-        let found = members.get().into_iter().flatten().find_map(|asked| match asked {
+        let graph = OfLoad { nodes: self.nodes, hashes: Arc::clone(&self.hashes) };
+        let mut members = core::mem::replace(&mut self.members, SearchList::empty());
+        let mut of = |asked: &Asked| match asked {
             Asked::Own(_) | Asked::Held(_) if is_unique => None,
             Asked::Own(index) if *index == node => own.is_some().then_some(Answer::Own),
             Asked::Own(index) => self.of_load(node, *index, reference),
             Asked::Held(held) => self.of_held(node, held, reference),
             Asked::Process(..) if !in_process => None,
-            // it would only find what one further down has, whose turn comes
-            Asked::Process(_, extent)
-                if { self.hashes.library_at(extent.start) }
-                    .is_some_and(|library| !self.hashes.may_be_of(library, hash)) =>
-            {
-                None
-            }
-            Asked::Process(handle, extent) => {
-                let address = handle.find(name, version)?;
+            Asked::Process(handle, number) => {
+                let has = number.map(|number| graph.hashes.find_in(number, hash, name, version));
+                let address = match has.filter(|_| !is_unique) {
+                    Some(Has::At(address)) => address,
+                    // it would only find what one further down has, whose turn comes
+                    Some(Has::Nothing) => return None,
+                    _ => handle.find(name, version)?,
+                };
                 first = first.or(Some(address));
+                let library = match has {
+                    Some(Has::At(_)) => *number,
+                    _ => graph.hashes.library_at(address),
+                };
                 // the program was asked for the same, and has it not
-                local = local.or(self.hashes.library_at(address).filter(|_| is_asked));
+                local = local.or(library.filter(|_| is_asked));
                 // what one further down has is its turn then; copies of threads are nowhere
-                let is_its = is_thread_local || is_unique || extent.contains(&address);
+                let is_its =
+                    is_thread_local || is_unique || library.is_some() && library == *number;
                 is_its.then(|| self.of_process(reference, address, is_thread_local))
             }
-        });
+        };
+        let numbers = if is_nowhere { 0..0 } else { 0..usize::MAX };
+        let found = numbers.map_while(|number| members.get(number, &graph).map(&mut of));
+        let found = found.flatten().next();
         self.members = members;
         self.local.extend(local.filter(|local| !self.local.contains(local)));
         if found.is_some() {
@@ -342,10 +311,10 @@ impl<'s> Scope<'s> {
     }
 }
 
-/// Our function for this name: what registers for a thread's end keeps the code till then, unwinders find frames of loads, and `dladdr`
-/// libraries.
+/// Our function for this name: what registers for a thread's end keeps the code till then, unwinders find frames of loads, `dladdr`
+/// libraries, and `dlsym` what they show.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
-    exit::stands_for(name).or_else(|| unwind::stands_for(name)).or_else(|| dlsym::describes(name))
+    exit::stands_for(name).or_else(|| unwind::stands_for(name)).or_else(|| dlsym::stands_for(name))
 }
 
 fn definition_of(external: External) -> Definition {

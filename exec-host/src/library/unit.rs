@@ -1,6 +1,6 @@
 //! Which libraries of a load go together: those that need each other, else each for itself.
 
-use super::group::Edge;
+use super::group::{Edge, Node};
 use super::loaded::{Held, Link, Loaded, Member, Unit};
 
 /// Which libraries lead to which others, and to themselves.
@@ -38,19 +38,23 @@ impl Reached {
     }
 }
 
-/// Makes units of the libraries of a load: `edges` says what each needs, `bound` who refers to whom beside that, `last` in which order
+/// Makes units of the libraries of a load: `nodes` say what each needs, `bound` who refers to whom beside that, `last` in which order
 /// destructors are called if all go at once.
 pub(crate) fn hold(
     loaded: Vec<Loaded>,
-    edges: &[&[Edge]],
+    nodes: &[Node],
     bound: &[(usize, usize)],
     last: &[usize],
 ) -> Vec<Held> {
+    // most loads
+    if let ([node], 1) = (nodes, loaded.len()) {
+        return hold_one(loaded, node);
+    }
     let count = loaded.len();
     let referred = |from: usize| bound.iter().filter(move |(it, _)| *it == from).map(|(_, to)| *to);
     let reached = Reached::new(count, |from| {
-        let needed = edges.get(from).into_iter().copied().flatten();
-        let needed = needed.filter_map(|edge| match edge {
+        let needed = nodes.get(from).into_iter().flat_map(Node::leads);
+        let needed = needed.filter_map(|(edge, _)| match edge {
             Edge::Node(to) => Some(*to),
             Edge::Member(_) => None,
         });
@@ -73,7 +77,7 @@ pub(crate) fn hold(
             let Some(mut library) = loaded.get_mut(member).and_then(Option::take) else { continue };
             let other = |of: usize| held.get(of).and_then(Option::as_ref);
             let mut turns = Vec::new();
-            for edge in edges.get(member).into_iter().copied().flatten() {
+            for (edge, is_before) in nodes.get(member).into_iter().flat_map(Node::leads) {
                 let (link, turn) = match edge {
                     Edge::Member(member) => (Some(Link::Member(member.clone())), usize::MAX),
                     Edge::Node(of) => {
@@ -83,7 +87,7 @@ pub(crate) fn hold(
                     }
                 };
                 turns.extend(link.is_some().then_some((turn, turns.len())));
-                library.links.all.extend(link);
+                library.links.all.extend(link.map(|link| (link, is_before)));
             }
             turns.sort_unstable();
             library.links.last = turns.into_iter().map(|(_, index)| index).collect();
@@ -101,4 +105,20 @@ pub(crate) fn hold(
         }
     }
     held.into_iter().flatten().collect()
+}
+
+/// Makes a unit of the only library of a load.
+fn hold_one(loaded: Vec<Loaded>, node: &Node) -> Vec<Held> {
+    let unit = loaded.into_iter().next().map(|mut library| {
+        library.links.all = node
+            .leads()
+            .map(|(edge, is_before)| match edge {
+                Edge::Member(member) => (Link::Member(member.clone()), is_before),
+                Edge::Node(_) => (Link::Inside(0), is_before),
+            })
+            .collect();
+        library.links.last = (0..library.links.all.len()).collect();
+        Unit::hold(library, Vec::new(), vec![0])
+    });
+    unit.unwrap_or_default()
 }

@@ -2,6 +2,7 @@
 
 use super::error::LibraryError;
 use super::group::{Edge, Node, explain};
+use super::handle::DefinedVersions;
 use super::loaded::{Bytes, Member, image};
 use crate::error::Error;
 use elf_core::Name;
@@ -39,7 +40,7 @@ fn check_node(nodes: &[Node], node: &Node) -> Result<(), LibraryError> {
             let version = version.map_err(elf_image::Error::from)?;
             let may_lack = version.flags & VER_FLG_WEAK != 0
                 || version.name.as_bytes().starts_with(OF_LOADERS);
-            if !may_lack && !defined.has(version.name)? {
+            if !may_lack && !defined.has(version.name, version.hash)? {
                 let (file, version) = (need.file.to_string(), version.name.to_string());
                 return Err(LibraryError::Version { file, version });
             }
@@ -51,7 +52,7 @@ fn check_node(nodes: &[Node], node: &Node) -> Result<(), LibraryError> {
 /// The versions that a library defines.
 enum Defined<'n> {
     /// Of the dynamic loader.
-    Process(Vec<&'n [u8]>),
+    Process(DefinedVersions<'n>),
     /// Out of bytes.
     File(&'n Bytes),
 }
@@ -68,9 +69,9 @@ impl<'n> Defined<'n> {
         dynamic.value(DT_VERDEF).map(|_| Self::File(bytes))
     }
 
-    fn has(&self, wanted: Name<'_>) -> Result<bool, LibraryError> {
+    fn has(&self, wanted: Name<'_>, hash: u32) -> Result<bool, LibraryError> {
         let bytes = match self {
-            Self::Process(names) => return Ok(names.contains(&wanted.as_bytes())),
+            Self::Process(versions) => return Ok(versions.has(wanted.as_bytes(), hash)),
             Self::File(bytes) => (***bytes).as_ref(),
         };
         let Some(dynamic) = image(bytes)?.dynamic()? else { return Ok(false) };

@@ -66,6 +66,11 @@ fn load_of(address: u64) -> Option<(u64, Arc<Keeper>)> {
     is_inside.then_some((handle, keeper))
 }
 
+/// What keeps the load that `address` is in, among those that may register something.
+pub(crate) fn keeper_of(address: u64) -> Option<Arc<Keeper>> {
+    load_of(address).map(|(_, keeper)| keeper)
+}
+
 /// The `__dso_handle` of the load that `address` is in, among those that may register something.
 pub(crate) fn handle_of(address: u64) -> Option<u64> {
     load_of(address).map(|(handle, _)| handle)
