@@ -55,6 +55,9 @@ fn bundle() -> TempDir {
             copy(sources().join("fixtures/cuda").join(file.replace('V', version)));
         }
     }
+    for sm in [80, 100, 120] {
+        copy(sources().join(format!("fixtures/cuda/gpu-13.5-sm_{sm}.fatbin")));
+    }
     let linked = sources().join("fixtures/cuda/gpu_linked-13.0-sm_90.cubin");
     std::fs::copy(linked, folder.path().join("gpu_linked-hoist-sm_90.cubin")).unwrap();
     folder
@@ -196,6 +199,27 @@ fn older_drivers_are_given_older_code() {
         }
         let large = rows("largest_parameters");
         assert_eq!(large.contains("| ok | left out: CUDA 12."), version == "12.0", "{large}");
+    }
+}
+
+#[test]
+fn other_devices_are_given_their_code() {
+    let name = "other_devices_are_given_their_code";
+    let Some(stub) = stub(name).filter(|_| is_built(name)) else { return };
+    let folder = bundle();
+    for (device, sm) in
+        [("80", 80), ("86", 80), ("89", 80), ("100", 100), ("103", 100), ("120", 120)]
+    {
+        let rows = |name: &str| {
+            let mut step = Command::new(program());
+            step.arg(name).arg(folder.path()).env("LD_LIBRARY_PATH", stub.folder());
+            text(&step.env("HOIST_STUB_SM", device).output().unwrap().stdout)
+        };
+        let found = rows("device");
+        assert!(found.contains(&format!(" with gpu-13.5-sm_{sm}.fatbin, ")), "{found}");
+        let found = rows("vector_add");
+        let launched = |row: &str| row.contains("number 1 is Some(0.0), expected Some(1.5)");
+        assert!(found.lines().count() == 2 && found.lines().all(launched), "{device}: {found}");
     }
 }
 

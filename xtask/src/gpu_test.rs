@@ -22,6 +22,9 @@ pub(crate) struct GpuTest {
     /// Run the steps of one loader only: raw, without CUDA
     #[arg(long, value_parser = ["raw"], conflicts_with = "bundle")]
     loader: Option<String>,
+    /// The oldest glibc that the programs are to run with, as 2.17; wants cargo-zigbuild. Otherwise it is this machine's
+    #[arg(long, value_name = "VERSION")]
+    glibc: Option<String>,
     /// The profile that the programs are built with
     #[arg(long, default_value = "release")]
     profile: String,
@@ -43,6 +46,10 @@ const STATIC: &[&str] = &["gpu_test_static", "raw_bring_up"];
 const CUBINS: [(&str, &str); 3] =
     [("gpu-", "-sm_90.fatbin"), ("gpu-", "-ptx.fatbin"), ("gpu_linked-", "-sm_90.cubin")];
 const VERSIONS: [&str; 4] = ["12.0", "12.4", "12.8", "13.0"];
+
+/// The kernels for other devices.
+const OTHERS: [&str; 3] =
+    ["gpu-13.5-sm_80.fatbin", "gpu-13.5-sm_100.fatbin", "gpu-13.5-sm_120.fatbin"];
 
 /// The objects that hoist links, and what of them.
 const OBJECTS: [&str; 2] = ["gpu_a-13.0-sm_90.cubin", "gpu_b-13.0-sm_90.cubin"];
@@ -81,18 +88,27 @@ impl Run for GpuTest {
 impl GpuTest {
     fn programs(&self, workspace: &Workspace, folder: &Path) -> Result<()> {
         for (package, what, features, name) in PROGRAMS {
+            let is_static = STATIC.contains(name);
+            let glibc = self.glibc.as_ref().filter(|_| !is_static);
             let mut cargo = tool::cargo();
-            cargo.current_dir(workspace.root());
-            cargo.args(["build", "--profile", &self.profile, "-p", package]).args(what);
+            cargo.current_dir(workspace.root()).arg(if glibc.is_some() {
+                "zigbuild"
+            } else {
+                "build"
+            });
+            cargo.args(["--profile", &self.profile, "-p", package]).args(what);
             if !features.is_empty() {
                 cargo.args(["--features", features]);
             }
             let mut program = workspace.target();
-            if STATIC.contains(name) {
+            let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+            if is_static {
                 // with a target named, flags are for the program and not for what builds it
-                let target = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
                 cargo.args(["--target", &target]).env("RUSTFLAGS", "-C target-feature=+crt-static");
-                program.push(target);
+                program.push(&target);
+            } else if let Some(glibc) = glibc {
+                cargo.args(["--target", &format!("{target}.{glibc}")]);
+                program.push(&target);
             }
             tool::run(&mut cargo)?;
             program.push(if self.profile == "dev" { "debug" } else { &self.profile });
@@ -113,13 +129,16 @@ impl GpuTest {
                 copy(&fixtures.join(&name), &folder.join(&name))?;
             }
         }
+        for name in OTHERS {
+            copy(&fixtures.join(name), &folder.join(name))?;
+        }
         let mut link = Command::new(folder.join("hoist"));
         link.args(["cubin", "link"]).args(OBJECTS.map(|name| fixtures.join(name)));
         tool::run(link.arg("-o").arg(folder.join(LINKED)))?;
         for name in SCRIPTS {
             copy(&workspace.root().join("exec-nv/gpu-test").join(name), &folder.join(name))?;
         }
-        recorder(workspace, folder);
+        recorder(workspace, folder, self.glibc.as_deref());
         for library in &self.library {
             let name = library.file_name().context("a library without a name")?;
             copy(library, &folder.join(name))?;
@@ -132,8 +151,16 @@ impl GpuTest {
 }
 
 /// Builds what writes down the calls of a program to the kernel driver. A folder without it does without that step.
-fn recorder(workspace: &Workspace, folder: &Path) {
-    let mut cc = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+fn recorder(workspace: &Workspace, folder: &Path, glibc: Option<&str>) {
+    let mut cc = match glibc {
+        Some(glibc) => {
+            let mut zig = Command::new("cargo-zigbuild");
+            let target = format!("{}-linux-gnu.{glibc}", std::env::consts::ARCH);
+            zig.args(["zig", "cc", "--", "-target", &target]);
+            zig
+        }
+        None => Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into())),
+    };
     cc.args(["-shared", "-fPIC", "-O2", "-o"]).arg(folder.join("recorder.so"));
     cc.arg(workspace.root().join("exec-nv/gpu-test/recorder.c")).arg("-ldl");
     if let Err(error) = tool::run(&mut cc) {

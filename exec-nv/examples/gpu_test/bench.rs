@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use exec_nv::{CubinLoader, Driver, NvDevice, NvImage, NvOptions};
-use fatbin::CudaVersion;
+use fatbin::{CudaVersion, TargetDevice};
 
 /// What went wrong, in words.
 pub(crate) type Failure = Box<dyn std::error::Error>;
@@ -33,8 +33,21 @@ const OLDER: [(CudaVersion, &str); 3] = [
     (CudaVersion::new(12, 0), "12.0"),
 ];
 
-/// The name of the file that a driver of this version takes. A driver that is older than all is given the oldest.
-pub(crate) fn file_for(driver: CudaVersion, file: &str) -> String {
+/// The kernels for devices that are none of sm_90, by the newest compiler alone, and from which SM on.
+const OTHERS: [(u32, &str); 3] = [
+    (120, "gpu-13.5-sm_120.fatbin"),
+    (100, "gpu-13.5-sm_100.fatbin"),
+    (0, "gpu-13.5-sm_80.fatbin"),
+];
+
+/// The name of the file that device and driver take. A driver that is older than all is given the oldest.
+pub(crate) fn file_for(TargetDevice { sm, driver }: TargetDevice, file: &str) -> String {
+    if file == CUBIN
+        && !(90..100).contains(&sm)
+        && let Some((_, other)) = OTHERS.iter().find(|(first, _)| sm >= *first)
+    {
+        return (*other).into();
+    }
     if driver.major >= 13 {
         return file.into();
     }
@@ -51,7 +64,7 @@ impl Bench {
 
     /// The bytes of a file of the folder, of the version that is for the driver.
     pub(crate) fn read(&self, file: &str) -> Result<Vec<u8>, Failure> {
-        let path = self.folder.join(file_for(self.device.target().driver, file));
+        let path = self.folder.join(file_for(self.device.target(), file));
         std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()).into())
     }
 

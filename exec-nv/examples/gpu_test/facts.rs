@@ -20,7 +20,7 @@ pub(crate) fn device(bench: &Bench) -> Outcome {
         found.sm,
         found.sm_count,
         found.memory >> 20,
-        file_for(found.driver, CUBIN),
+        file_for(bench.device.target(), CUBIN),
         found.shared,
         found.shared_opt_in,
         found.shared_reserved

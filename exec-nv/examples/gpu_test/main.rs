@@ -2,14 +2,14 @@
 //! there runs every step with a time limit and makes a report of the rows that they print.
 //!
 //! `gpu_test list` names the steps; `gpu_test STEP FOLDER` runs one; FOLDER holds the cubins. `gpu_test file NAME` says
-//! which file of this name is for the driver. `gpu_test cubins FILE SM OUT [BASE]` needs no GPU: it writes what steps load into a folder, the
+//! which file of this name is for device and driver. `gpu_test cubins FILE SM OUT [BASE]` needs no GPU: it writes what steps load into a folder, the
 //! cubins of the ladder, for our image at this address, and PTX.
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use exec_nv::{CubinLoader, Driver, NvDevice, NvImage};
+use exec_nv::{CubinLoader, NvDevice, NvImage};
 use fatbin::{CudaVersion, TargetDevice};
 
 mod bench;
@@ -259,8 +259,8 @@ fn main() -> ExitCode {
             ExitCode::SUCCESS
         }
         ["file", name] => {
-            let found = Driver::open().map(|driver| file_for(driver.version(), name));
-            say(found.map_err(Into::into))
+            let bench = Bench::open(Path::new("."));
+            say(bench.map(|bench| file_for(bench.device.target(), name)))
         }
         ["other_process", handle] => say(sharing::other_process(handle)),
         [name, folder] => match steps().find(|step| step.name == *name) {

@@ -7,7 +7,7 @@ use exec_core::{Device as _, Scalar, Spec};
 use exec_nv::NvLaunch;
 use exec_nv::raw::{Linux, RawArgument, RawCall, RawDevice, RawImage, RawOptions};
 
-use crate::bench::{CUBIN, Failure, NVLINK, Outcome};
+use crate::bench::{CUBIN, Failure, NVLINK, Outcome, file_for};
 use crate::kernels::{compare, launch, put, take, vector_add};
 use crate::runs::Argument;
 
@@ -20,7 +20,7 @@ fn open() -> Result<Raw, Failure> {
 }
 
 fn load(device: &Raw, folder: &Path, file: &str) -> Result<Image, Failure> {
-    let path = folder.join(file);
+    let path = folder.join(file_for(device.target(), file));
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     Ok(device.load(&bytes)?)
 }
