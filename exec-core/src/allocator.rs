@@ -58,6 +58,14 @@ pub trait Allocator: Send + Sync {
         false
     }
 
+    /// Whether the memory is still there: asked before each use.
+    ///
+    /// # Errors
+    /// [`Error::Lost`] if it went with a reset of the device.
+    fn check(&self, _memory: &Self::Memory) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Copies `from` to byte `at` and those behind it.
     ///
     /// # Errors

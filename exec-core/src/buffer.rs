@@ -206,7 +206,7 @@ impl<A: Allocator> View<A> {
     /// Where it is, as programs of its device see it. Good until the buffer is freed.
     ///
     /// # Errors
-    /// [`Error::Freed`].
+    /// [`Error::Freed`], [`Error::Lost`].
     pub fn address(&self) -> Result<u64, Error> {
         let inner = self.live()?;
         Ok(inner.address().saturating_add(self.offset))
@@ -223,7 +223,7 @@ impl<A: Allocator> View<A> {
     /// Keeps the memory for a call.
     ///
     /// # Errors
-    /// [`Error::Freed`]; [`Error::InUse`] if a host view is open.
+    /// [`Error::Freed`], [`Error::Lost`]; [`Error::InUse`] if a host view is open.
     pub fn hold(&self) -> Result<Hold<A>, Error> {
         self.begin(Use::Call).map(Hold)
     }
@@ -266,11 +266,19 @@ impl<A: Allocator> View<A> {
 
     fn live(&self) -> Result<Arc<Inner<A>>, Error> {
         let inner = self.inner.upgrade().ok_or(Error::Freed)?;
-        if inner.freed.load(Ordering::Acquire) { Err(Error::Freed) } else { Ok(inner) }
+        if inner.freed.load(Ordering::Acquire) {
+            return Err(Error::Freed);
+        }
+        inner.check()?;
+        Ok(inner)
     }
 }
 
 impl<A: Allocator> Inner<A> {
+    fn check(&self) -> Result<(), Error> {
+        self.memory.as_ref().map_or(Ok(()), |memory| self.allocator.check(memory))
+    }
+
     fn address(&self) -> u64 {
         self.memory.as_ref().map_or(0, |memory| self.allocator.address(memory))
     }
@@ -308,8 +316,9 @@ impl<A: Allocator> Retained<A> {
     /// Keeps it for a call.
     ///
     /// # Errors
-    /// [`Error::InUse`] if a host view is open.
+    /// [`Error::InUse`] if a host view is open; [`Error::Lost`].
     pub fn hold(&self) -> Result<Hold<A>, Error> {
+        self.inner.check()?;
         self.inner.uses.begin(Use::Call)?;
         let inner = Arc::clone(&self.inner);
         Ok(Hold(Held { inner, r#use: Use::Call, offset: self.offset, size: self.size }))

@@ -36,6 +36,8 @@ pub enum Error {
     Freed,
     /// A queued call or a host view uses the buffer.
     InUse,
+    /// The memory went when the device was reset.
+    Lost,
     /// The bytes are not inside the buffer or view.
     Outside {
         /// First byte wanted.
@@ -142,6 +144,7 @@ impl fmt::Display for Error {
             Self::Unsupported { what } => write!(f, "the device does not support {what}"),
             Self::Freed => write!(f, "the buffer was freed"),
             Self::InUse => write!(f, "the buffer is in use"),
+            Self::Lost => f.write_str("the memory went when the device was reset"),
             Self::Outside { offset, size, available } => {
                 write!(f, "{size} bytes at {offset} are not inside of {available} bytes")
             }

@@ -214,8 +214,13 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
     fn allocate(&self, size: u64, spec: Spec) -> Result<Self::Memory, Error> {
         let sort = PoolKey::of(size, spec);
         let bytes = sort.map_or(0, PoolKey::bytes);
-        let Some(memory) = sort.and_then(|sort| self.reuse(sort, bytes)) else {
-            return self.fresh(size, sort, spec);
+        let memory = loop {
+            match sort.and_then(|sort| self.reuse(sort, bytes)) {
+                None => return self.fresh(size, sort, spec),
+                Some(memory) if self.inner.check(&memory).is_ok() => break memory,
+                // it is of before a reset
+                Some(memory) => drop(self.release(CachedBlock { memory, sort: None, bytes })),
+            }
         };
         let kept = CachedBlock { memory, sort, bytes };
         if spec.is_zeroed() {
@@ -255,6 +260,10 @@ impl<A: Allocator> Allocator for LruAllocator<A> {
 
     fn is_host(&self, memory: &Self::Memory) -> bool {
         self.inner.is_host(&memory.memory)
+    }
+
+    fn check(&self, memory: &Self::Memory) -> Result<(), Error> {
+        self.inner.check(&memory.memory)
     }
 
     unsafe fn copy_in(&self, memory: &Self::Memory, at: u64, from: &[u8]) -> Result<(), Error> {

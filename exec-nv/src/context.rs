@@ -6,7 +6,10 @@ use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use cudarc::driver::sys::{CUcontext, CUctx_st, CUdevice};
+use cudarc::driver::sys::{
+    CUcontext, CUctx_st, CUdevice, CUmemAccess_flags, CUmemAccessDesc, CUmemLocation,
+    CUmemLocationType, CUstream,
+};
 use exec_core::{DeviceId, Sticky};
 
 use crate::driver::Driver;
@@ -15,6 +18,16 @@ use crate::error::Error;
 /// Results after which nothing works any more until the context is reset: of what a kernel did, or of the device itself. Among
 /// them `CUDA_ERROR_CONTAINED` (226); not `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` (720), which is of a launch that was not made.
 const FATAL: [u32; 14] = [46, 214, 220, 226, 700, 702, 710, 714, 715, 716, 717, 718, 719, 721];
+
+/// Whether nothing works any more after a result.
+pub(crate) fn is_fatal(code: u32) -> bool {
+    FATAL.contains(&code)
+}
+
+/// `CU_STREAM_NON_BLOCKING`.
+const NON_BLOCKING: u32 = 1;
+/// `CUDA_ERROR_NOT_SUPPORTED`.
+const NOT_SUPPORTED: u32 = 801;
 
 /// `CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED`.
 const PEER_ACCESS_ALREADY_ENABLED: u32 = 704;
@@ -28,6 +41,10 @@ pub(crate) struct Context {
     sticky: Sticky,
     /// How often it was reset: handles from before are gone.
     generation: AtomicU64,
+    /// How much memory there is that the host sees, too: it must not go under the views of it.
+    host_memory: Mutex<usize>,
+    /// The stream for transfers, and the generation that it is of.
+    transfers: Mutex<Option<(u64, CUstream)>>,
 }
 
 // SAFETY: the driver's functions may be called by any thread, which makes the context its own first.
@@ -48,11 +65,17 @@ impl Context {
             None => return Err(Error::NoSuchDevice { ordinal, count }),
         };
         let (mut device, mut handle) = (0, ptr::null_mut());
-        // SAFETY: the places are ours.
-        unsafe {
-            driver.cuDeviceGet(&raw mut device, number)?;
-            driver.cuDevicePrimaryCtxRetain(&raw mut handle, device)?;
+        // SAFETY: the place is ours.
+        unsafe { driver.cuDeviceGet(&raw mut device, number)? };
+        // a device has one primary context: who resets it, does so for all
+        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut others = all.iter().filter_map(|(_, context)| context.upgrade());
+        let is_this = |other: &Arc<Self>| other.device == device && other.driver.is(driver);
+        if let Some(context) = others.find(is_this) {
+            return Ok(context);
         }
+        // SAFETY: as above.
+        unsafe { driver.cuDevicePrimaryCtxRetain(&raw mut handle, device)? };
         let context = Arc::new(Self {
             driver: Arc::clone(driver),
             device,
@@ -60,8 +83,9 @@ impl Context {
             id: DeviceId::unique(),
             sticky: Sticky::new(),
             generation: AtomicU64::new(0),
+            host_memory: Mutex::new(0),
+            transfers: Mutex::new(None),
         });
-        let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|(_, context)| context.strong_count() > 0);
         all.push((context.id, Arc::downgrade(&context)));
         Ok(context)
@@ -83,7 +107,7 @@ impl Context {
     /// Keeps an error that nothing works after.
     pub(crate) fn note<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
         if let Err(error @ Error::Driver { code, .. }) = &outcome
-            && FATAL.contains(code)
+            && is_fatal(*code)
         {
             self.sticky.set(exec_core::Error::Device(Arc::new(error.clone())));
         }
@@ -113,8 +137,65 @@ impl Context {
         self.note(outcome)
     }
 
-    /// Takes the error away that sticks. The context is made anew if it was of no use any more: all memory and code is gone.
+    /// Has `call` put something into a stream of its own, beside all others, and waits for it.
+    pub(crate) fn transfer(
+        &self,
+        call: impl FnOnce(&Driver, CUstream) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        self.run(|driver| {
+            let stream = self.transfers()?;
+            call(driver, stream)?;
+            // SAFETY: the stream is there as long as the context.
+            unsafe { driver.cuStreamSynchronize(stream) }
+        })
+    }
+
+    /// Waits for all that runs in the context.
+    pub(crate) fn wait(&self) -> Result<(), Error> {
+        // SAFETY: the context is this thread's.
+        self.run(|driver| unsafe { driver.cuCtxSynchronize() })
+    }
+
+    /// The stream for transfers, a new one if the context was reset.
+    pub(crate) fn transfers(&self) -> Result<CUstream, Error> {
+        let mut known = self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
+        let generation = self.generation();
+        if let Some((of, stream)) = *known
+            && of == generation
+        {
+            return Ok(stream);
+        }
+        let mut stream = ptr::null_mut();
+        // SAFETY: the place is ours.
+        unsafe { self.driver.cuStreamCreateWithPriority(&raw mut stream, NON_BLOCKING, 0)? };
+        *known = Some((generation, stream));
+        Ok(stream)
+    }
+
+    /// Has `call` take memory that the host sees, too, which is counted until it is [given back](Self::gives_host_memory).
+    pub(crate) fn take_host_memory<T>(
+        &self,
+        call: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let mut count = self.host_memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = call()?;
+        *count = count.saturating_add(1);
+        Ok(taken)
+    }
+
+    /// One piece of it is not used any more.
+    pub(crate) fn gives_host_memory(&self) {
+        let mut count = self.host_memory.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.saturating_sub(1);
+    }
+
+    /// Takes the error away that sticks. The context is made anew if it was of no use any more: all memory and code is gone. Nothing is done
+    /// as long as there is memory that the host sees, too.
     pub(crate) fn reset(&self) -> Option<exec_core::Error> {
+        let host_memory = self.host_memory.lock().unwrap_or_else(PoisonError::into_inner);
+        if *host_memory > 0 {
+            return None;
+        }
         let error = self.sticky.take()?;
         self.generation.fetch_add(1, Ordering::Relaxed);
         if let Err(failed) = self.renew() {
@@ -150,11 +231,34 @@ impl Context {
                     return Err(Error::NoPeerAccess);
                 }
                 match driver.cuCtxEnablePeerAccess(peer.handle(), 0) {
-                    Err(Error::Driver { code: PEER_ACCESS_ALREADY_ENABLED, .. }) => Ok(()),
-                    outcome => outcome,
+                    Err(Error::Driver { code: PEER_ACCESS_ALREADY_ENABLED, .. }) => {}
+                    outcome => outcome?,
                 }
+                self.reach_pool(driver, peer)
             }
         })
+    }
+
+    /// Makes memory of the pool of `peer` usable here, which is not part of its context.
+    fn reach_pool(&self, driver: &Driver, peer: &Self) -> Result<(), Error> {
+        let mut pool = ptr::null_mut();
+        let location = CUmemLocation {
+            type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
+            id: self.device,
+        };
+        let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+        let access = CUmemAccessDesc { location, flags };
+        // SAFETY: the places are ours.
+        let outcome = unsafe {
+            driver
+                .cuDeviceGetDefaultMemPool(&raw mut pool, peer.device)
+                .and_then(|()| driver.cuMemPoolSetAccess(pool, &raw const access, 1))
+        };
+        match outcome {
+            // without pools there is no memory of them
+            Err(Error::Driver { code: NOT_SUPPORTED, .. }) => Ok(()),
+            outcome => outcome,
+        }
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -190,6 +294,12 @@ impl fmt::Debug for Context {
 
 impl Drop for Context {
     fn drop(&mut self) {
+        let transfers = *self.transfers.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((generation, stream)) = transfers {
+            // SAFETY: ours, and all transfers were waited for.
+            let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy_v2(stream) };
+            let _ = self.release(generation, destroy);
+        }
         // SAFETY: retained once; nothing of it is left, as all that is made in it keeps it.
         let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
     }

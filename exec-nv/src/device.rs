@@ -1,6 +1,6 @@
 //! A GPU as a device: memory, queues, programs.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use exec_core::{
     Allocator as _, Buffer, Device, DeviceId, DeviceKind, Error as CoreError, Limits, LruAllocator,
@@ -52,10 +52,11 @@ impl NvDevice {
         let context = Context::retain(driver, ordinal)?;
         let properties = DeviceProperties::of(&context)?;
         let stream = Arc::new(Stream::new(&context, QueueOptions::default())?);
-        let allocator = NvAllocator::new(Arc::clone(&context), Arc::clone(&stream), options.memory);
+        let allocator = NvAllocator::new(Arc::clone(&context), options.memory);
         Ok(Self(Arc::new(Shared {
             queue: NvQueue::new(stream),
             allocator: Arc::new(LruAllocator::new(allocator, options.keep)),
+            others: Mutex::default(),
             context,
             properties,
             loader: options.loader,
@@ -123,9 +124,12 @@ impl NvDevice {
     /// An allocator for memory of another kind, beside the device's own.
     #[must_use]
     pub fn allocator_of(&self, kind: MemoryKind) -> Arc<LruAllocator<NvAllocator>> {
-        let stream = Arc::clone(self.0.queue.stream());
-        let allocator = NvAllocator::new(Arc::clone(&self.0.context), stream, kind);
-        Arc::new(LruAllocator::new(allocator, self.0.keep))
+        let allocator = NvAllocator::new(Arc::clone(&self.0.context), kind);
+        let allocator = Arc::new(LruAllocator::new(allocator, self.0.keep));
+        let mut others = self.0.others.lock().unwrap_or_else(PoisonError::into_inner);
+        others.retain(|other| other.strong_count() > 0);
+        others.push(Arc::downgrade(&allocator));
+        allocator
     }
 
     /// How much there is.
@@ -168,7 +172,8 @@ impl NvDevice {
         self.set_limit(NvLimit::Stack, bytes)
     }
 
-    /// Copies between views of one size, on this device or from one GPU to another, without the host.
+    /// Copies between views of one size, on this device or from one GPU to another, without the host. Waits for what runs on both before,
+    /// and until all is copied.
     ///
     /// # Errors
     /// [`Error::Core`] with what is wrong with the views; what the driver says.
@@ -185,21 +190,19 @@ impl NvDevice {
         let gone = || Error::from(CoreError::Freed);
         let source = Context::of(from.device()).ok_or_else(gone)?;
         let target = Context::of(to.device()).ok_or_else(gone)?;
-        // SAFETY: both are held, and so large; the driver waits for what runs in either context before.
-        target.run(|driver| unsafe {
-            if source.id() == target.id() {
-                driver.cuMemcpyDtoD_v2(to.address(), from.address(), size)?;
-                // the host does not wait for copies on one device
-                return driver.cuCtxSynchronize();
+        let is_one = source.id() == target.id();
+        if !is_one {
+            source.wait()?;
+        }
+        target.wait()?;
+        // SAFETY: both are held, and so large; nothing runs that was there before.
+        target.transfer(|driver, stream| unsafe {
+            let (to, from) = (to.address(), from.address());
+            if is_one {
+                return driver.cuMemcpyAsync(to, from, size, stream);
             }
-            driver.cuMemcpyPeer(
-                to.address(),
-                target.handle(),
-                from.address(),
-                source.handle(),
-                size,
-            )?;
-            driver.cuCtxSynchronize()
+            let (there, here) = (target.handle(), source.handle());
+            driver.cuMemcpyPeerAsync(to, there, from, here, size, stream)
         })
     }
 
@@ -281,9 +284,18 @@ impl Device for NvDevice {
         self.0.context.sticky().get()
     }
 
-    /// All memory and code on the device is gone after an error of a kernel: buffers of before can be dropped, but not used.
+    /// All memory and code on the device is gone after an error of a kernel, for all who have the device open: buffers of before can be
+    /// dropped, but not used. Memory that the host sees, too, has to be dropped before: as long as there is any, the error stays, and this
+    /// gives `None`.
     fn reset(&self) -> Option<CoreError> {
         let _ = self.0.queue.synchronize();
+        // what is kept for reuse would be in the way; what the driver says of it does not matter any more
+        let _ = self.0.allocator.empty();
+        let others = self.0.others.lock().unwrap_or_else(PoisonError::into_inner);
+        for other in others.iter().filter_map(Weak::upgrade) {
+            let _ = other.empty();
+        }
+        drop(others);
         self.0.context.reset()
     }
 

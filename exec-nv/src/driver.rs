@@ -115,6 +115,12 @@ impl Driver {
         Ok(u32::try_from(count).unwrap_or(0))
     }
 
+    /// Whether both are of one library in this process.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        let init = |driver: &Self| driver.functions.cuInit.map(|function| function as usize);
+        init(self) == init(other)
+    }
+
     pub(crate) const fn functions(&self) -> &Functions {
         &self.functions
     }

@@ -66,10 +66,12 @@ macro_rules! functions {
                 to: CUdeviceptr, to_context: CUcontext, from: CUdeviceptr, from_context: CUcontext, size: usize, stream: CUstream,
             );
             cuMemsetD8_v2(address: CUdeviceptr, value: u8, count: usize);
+            cuMemsetD8Async(address: CUdeviceptr, value: u8, count: usize, stream: CUstream);
 
             cuMemPoolGetAttribute(pool: cu::CUmemoryPool, attribute: u32, value: *mut c_void);
             cuMemPoolSetAttribute(pool: cu::CUmemoryPool, attribute: u32, value: *mut c_void);
             cuMemPoolTrimTo(pool: cu::CUmemoryPool, keep: usize);
+            cuMemPoolSetAccess(pool: cu::CUmemoryPool, access: *const cu::CUmemAccessDesc, count: usize);
 
             cuMemGetAllocationGranularity(size: *mut usize, properties: *const cu::CUmemAllocationProp, option: u32);
             cuMemAddressReserve(address: *mut CUdeviceptr, size: usize, alignment: usize, wanted: CUdeviceptr, flags: u64);
@@ -103,6 +105,7 @@ macro_rules! functions {
 
             cuGraphCreate(graph: *mut cu::CUgraph, flags: c_uint);
             cuGraphDestroy(graph: cu::CUgraph);
+            cuGraphDestroyNode(node: cu::CUgraphNode);
             cuGraphGetNodes(graph: cu::CUgraph, nodes: *mut cu::CUgraphNode, count: *mut usize);
             cuGraphAddEmptyNode(node: *mut cu::CUgraphNode, graph: cu::CUgraph, after: *const cu::CUgraphNode, count: usize);
             cuGraphAddKernelNode_v2(

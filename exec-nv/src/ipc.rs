@@ -103,6 +103,7 @@ impl NvEvent {
     /// What the driver says, of other marks too.
     pub fn share(&self) -> Result<IpcEventHandle, Error> {
         let mut handle = CUipcEventHandle { reserved: [0; 64] };
+        self.check()?;
         let event = self.handle();
         // SAFETY: the place is ours, the event is there.
         let get =

@@ -194,10 +194,15 @@ impl NvLaunch {
     #[must_use]
     pub const fn is_beyond_portable(&self) -> bool {
         match self.cluster {
-            Some(cluster) => product(cluster) > PORTABLE_CLUSTER,
+            Some(cluster) => is_beyond_portable(cluster),
             None => false,
         }
     }
+}
+
+/// Whether a cluster has more blocks than every device with clusters allows.
+pub(crate) const fn is_beyond_portable(cluster: [u32; 3]) -> bool {
+    product(cluster) > PORTABLE_CLUSTER
 }
 
 fn dimension(what: &'static str, found: [u32; 3], limit: [u32; 3]) -> Result<(), LaunchError> {

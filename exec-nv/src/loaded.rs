@@ -189,9 +189,9 @@ impl NvImage {
     /// No kernel that runs writes the variable.
     pub unsafe fn read_variable(&self, name: &str, bytes: &mut [u8]) -> Result<(), Error> {
         let address = self.place(name, bytes.len() as u64)?;
-        // SAFETY: so many bytes are there; the driver waits for what the default stream has; the caller guarantees the rest.
-        self.context.run(|driver| unsafe {
-            driver.cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), address, bytes.len())
+        // SAFETY: so many bytes are there; the caller guarantees the rest.
+        self.context.transfer(|driver, stream| unsafe {
+            driver.cuMemcpyDtoHAsync_v2(bytes.as_mut_ptr().cast(), address, bytes.len(), stream)
         })
     }
 
@@ -205,8 +205,8 @@ impl NvImage {
     pub unsafe fn write_variable(&self, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let address = self.place(name, bytes.len() as u64)?;
         // SAFETY: as above.
-        self.context.run(|driver| unsafe {
-            driver.cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len())
+        self.context.transfer(|driver, stream| unsafe {
+            driver.cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), stream)
         })
     }
 
@@ -219,7 +219,7 @@ impl NvImage {
         Ok(address)
     }
 
-    /// Changes a constant, for all kernels of the image that programs were made of before.
+    /// Changes a constant, for all kernels of the image that programs were made of before. Waits for all that runs on the device.
     ///
     /// # Errors
     /// [`Error::NoVariable`], [`Error::Core`] if there are more bytes than the constant has; what the driver says.
@@ -236,6 +236,7 @@ impl NvImage {
             }
         }
         let mut found = false;
+        self.context.wait()?;
         for module in modules {
             let (address, available) = match module.global(name) {
                 Err(Error::Driver { code: 500, .. }) => continue,
@@ -245,9 +246,9 @@ impl NvImage {
             if size > available {
                 return Err(exec_core::Error::Outside { offset: 0, size, available }.into());
             }
-            // SAFETY: so many bytes are there; the driver waits for what runs.
-            self.context.run(|driver| unsafe {
-                driver.cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), bytes.len())
+            // SAFETY: so many bytes are there, and nothing runs that was there before.
+            self.context.transfer(|driver, stream| unsafe {
+                driver.cuMemcpyHtoDAsync_v2(address, bytes.as_ptr().cast(), bytes.len(), stream)
             })?;
             found = true;
         }

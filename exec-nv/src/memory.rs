@@ -2,20 +2,19 @@
 
 use core::ffi::c_void;
 use core::ptr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use exec_core::{Allocator, DeviceId, Error, ExternalMemory, PeerMemory, Spec};
 
 use crate::context::Context;
 use crate::error;
-use crate::stream::Stream;
 
 /// Where memory is, and who sees it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemoryKind {
     /// On the device (`cuMemAlloc`).
     Device,
-    /// On the device, taken and given back in the order of the device's queue (`cuMemAllocAsync`).
+    /// On the device, from the driver's pool (`cuMemAllocAsync`): there when it is given out, and usable in all queues.
     StreamOrdered,
     /// On the host, its pages fixed, seen by both (`cuMemHostAlloc`).
     Pinned,
@@ -28,7 +27,6 @@ pub enum MemoryKind {
 #[derive(Debug)]
 pub struct NvAllocator {
     context: Arc<Context>,
-    stream: Arc<Stream>,
     kind: MemoryKind,
 }
 
@@ -50,6 +48,16 @@ unsafe impl Send for NvMemory {}
 // SAFETY: as above.
 unsafe impl Sync for NvMemory {}
 
+/// Memory of the host that devices were let use.
+struct Registered {
+    address: u64,
+    size: usize,
+    /// How many have it.
+    count: usize,
+}
+
+static REGISTERED: Mutex<Vec<Registered>> = Mutex::new(Vec::new());
+
 /// `CU_MEM_ATTACH_GLOBAL`.
 const ATTACH_GLOBAL: u32 = 1;
 /// `CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP`.
@@ -60,8 +68,8 @@ const WRITE_COMBINED: u32 = 4;
 const OUT_OF_MEMORY: u32 = 2;
 
 impl NvAllocator {
-    pub(crate) const fn new(context: Arc<Context>, stream: Arc<Stream>, kind: MemoryKind) -> Self {
-        Self { context, stream, kind }
+    pub(crate) const fn new(context: Arc<Context>, kind: MemoryKind) -> Self {
+        Self { context, kind }
     }
 
     /// The kind of memory that it gives out.
@@ -74,15 +82,13 @@ impl NvAllocator {
     fn take(&self, size: u64, kind: MemoryKind, spec: Spec) -> Result<(u64, *mut u8), Error> {
         let bytes = usize::try_from(size).map_err(|_| Error::OutOfMemory { size })?;
         let (mut address, mut host) = (0, ptr::null_mut::<c_void>());
-        let stream = self.stream.handle()?;
-        let outcome = self.context.run(|driver| {
+        let take = |driver: &crate::Driver| {
             // SAFETY: the places are ours.
             unsafe {
                 match kind {
                     MemoryKind::Device => driver.cuMemAlloc_v2(&raw mut address, bytes)?,
-                    MemoryKind::StreamOrdered => {
-                        driver.cuMemAllocAsync(&raw mut address, bytes, stream)?;
-                    }
+                    // not here
+                    MemoryKind::StreamOrdered => {}
                     MemoryKind::Managed => {
                         driver.cuMemAllocManaged(&raw mut address, bytes, ATTACH_GLOBAL)?;
                         host = ptr::with_exposed_provenance_mut(address as usize);
@@ -99,7 +105,26 @@ impl NvAllocator {
                 }
             }
             Ok(())
-        });
+        };
+        let outcome = match kind {
+            MemoryKind::StreamOrdered => {
+                // SAFETY: the place is ours.
+                let outcome = self.context.transfer(|driver, stream| unsafe {
+                    driver.cuMemAllocAsync(&raw mut address, bytes, stream)
+                });
+                if outcome.is_err() && address != 0 {
+                    // SAFETY: it is ours, and nobody has it yet.
+                    let _ = self.context.transfers().and_then(|stream| unsafe {
+                        self.context.driver().cuMemFreeAsync(address, stream)
+                    });
+                }
+                outcome
+            }
+            MemoryKind::Device => self.context.run(take),
+            MemoryKind::Pinned | MemoryKind::Managed => {
+                self.context.take_host_memory(|| self.context.run(take))
+            }
+        };
         match outcome {
             Ok(()) => Ok((address, host.cast())),
             Err(error::Error::Driver { code: OUT_OF_MEMORY, .. }) => {
@@ -174,13 +199,16 @@ impl Allocator for NvAllocator {
 
     fn release(&self, memory: NvMemory) -> Result<(), Error> {
         let Some(kind) = memory.kind else { return Ok(()) };
+        if !memory.host.is_null() {
+            self.context.gives_host_memory();
+        }
         let give_back = |driver: &crate::Driver| {
             // SAFETY: it came from there, and is ours.
             unsafe {
                 match kind {
                     MemoryKind::Device | MemoryKind::Managed => driver.cuMemFree_v2(memory.address),
                     MemoryKind::StreamOrdered => {
-                        driver.cuMemFreeAsync(memory.address, self.stream.handle()?)
+                        driver.cuMemFreeAsync(memory.address, self.context.transfers()?)
                     }
                     MemoryKind::Pinned => driver.cuMemFreeHost(memory.host.cast()),
                 }
@@ -197,29 +225,33 @@ impl Allocator for NvAllocator {
         !memory.host.is_null()
     }
 
+    fn check(&self, memory: &NvMemory) -> Result<(), Error> {
+        if memory.generation == self.context.generation() { Ok(()) } else { Err(Error::Lost) }
+    }
+
     unsafe fn copy_in(&self, memory: &NvMemory, at: u64, from: &[u8]) -> Result<(), Error> {
         let to = memory.place(at, from.len() as u64)?;
         // SAFETY: inside of memory that nobody else uses; waits until `from` is read.
-        let copy = |driver: &crate::Driver| unsafe {
-            driver.cuMemcpyHtoD_v2(to, from.as_ptr().cast(), from.len())
-        };
-        Ok(self.context.run(copy)?)
+        Ok(self.context.transfer(|driver, stream| unsafe {
+            driver.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), stream)
+        })?)
     }
 
     unsafe fn copy_out(&self, memory: &NvMemory, at: u64, to: &mut [u8]) -> Result<(), Error> {
         let from = memory.place(at, to.len() as u64)?;
         // SAFETY: inside of memory that nobody writes; `to` is the caller's, and written when this returns.
-        let copy = |driver: &crate::Driver| unsafe {
-            driver.cuMemcpyDtoH_v2(to.as_mut_ptr().cast(), from, to.len())
-        };
-        Ok(self.context.run(copy)?)
+        Ok(self.context.transfer(|driver, stream| unsafe {
+            driver.cuMemcpyDtoHAsync_v2(to.as_mut_ptr().cast(), from, to.len(), stream)
+        })?)
     }
 
     unsafe fn zero(&self, memory: &NvMemory, size: u64) -> Result<(), Error> {
         let address = memory.place(0, size)?;
         let size = usize::try_from(size).map_err(|_| Error::OutOfMemory { size })?;
         // SAFETY: inside of memory that nobody else uses.
-        Ok(self.context.run(|driver| unsafe { driver.cuMemsetD8_v2(address, 0, size) })?)
+        Ok(self.context.transfer(|driver, stream| unsafe {
+            driver.cuMemsetD8Async(address, 0, size, stream)
+        })?)
     }
 
     unsafe fn bytes<'m>(&self, memory: &'m NvMemory) -> Option<&'m [u8]> {
@@ -246,22 +278,44 @@ impl Allocator for NvAllocator {
         let size =
             usize::try_from(memory.size).map_err(|_| Error::OutOfMemory { size: memory.size })?;
         let mut address = 0;
+        // what is registered is so for all devices
+        let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known =
+            registered.iter().position(|it| it.address == memory.address && it.size == size);
         let map = |driver: &crate::Driver| {
             // SAFETY: the memory is there as long as the caller keeps it, which is until `forget`.
             unsafe {
-                driver.cuMemHostRegister_v2(host, size, PINNED)?;
+                if known.is_none() {
+                    driver.cuMemHostRegister_v2(host, size, PINNED)?;
+                }
                 driver.cuMemHostGetDevicePointer_v2(&raw mut address, host, 0).inspect_err(|_| {
-                    let _ = driver.cuMemHostUnregister(host);
+                    if known.is_none() {
+                        let _ = driver.cuMemHostUnregister(host);
+                    }
                 })
             }
         };
         self.context.run(map)?;
+        match known.and_then(|at| registered.get_mut(at)) {
+            Some(known) => known.count = known.count.saturating_add(1),
+            None => registered.push(Registered { address: memory.address, size, count: 1 }),
+        }
         Ok(address)
     }
 
     fn forget(&self, memory: PeerMemory, _address: u64) {
         if Context::of(memory.device).is_none() && memory.is_host {
             let host = ptr::with_exposed_provenance_mut::<c_void>(memory.address as usize);
+            let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_this = |it: &Registered| it.address == memory.address;
+            let Some(at) = registered.iter().position(is_this) else { return };
+            if let Some(known) = registered.get_mut(at)
+                && known.count > 1
+            {
+                known.count -= 1;
+                return;
+            }
+            registered.swap_remove(at);
             // SAFETY: registered by `import`. There is nobody to tell of an error.
             let _ =
                 self.context.enter().and_then(|driver| unsafe { driver.cuMemHostUnregister(host) });

@@ -125,8 +125,14 @@ impl Module {
         Self { context: Arc::clone(context), code, generation: context.generation() }
     }
 
+    /// [`Error::Stale`] once the device was reset.
+    fn check(&self) -> Result<(), Error> {
+        if self.generation == self.context.generation() { Ok(()) } else { Err(Error::Stale) }
+    }
+
     /// The address of a variable, and its size.
     pub(crate) fn global(&self, name: &str) -> Result<(u64, u64), Error> {
+        self.check()?;
         let name = CString::new(name).map_err(|_| Error::Name)?;
         let (mut address, mut size) = (0, 0);
         let (place, length, name) = (&raw mut address, &raw mut size, name.as_ptr());
@@ -144,6 +150,7 @@ impl Module {
 
     /// The kernel of this name.
     fn function(&self, name: &str) -> Result<CUfunction, Error> {
+        self.check()?;
         let name = CString::new(name).map_err(|_| Error::Name)?;
         let mut handle = ptr::null_mut();
         // SAFETY: the places are ours, the code is there.
@@ -227,24 +234,29 @@ impl Function {
         Ok(Self { module: Arc::clone(module), handle, _code: code })
     }
 
-    pub(crate) const fn handle(&self) -> CUfunction {
-        self.handle
+    /// The driver's function.
+    ///
+    /// # Errors
+    /// [`Error::Stale`] once the device was reset.
+    pub(crate) fn handle(&self) -> Result<CUfunction, Error> {
+        self.module.check()?;
+        Ok(self.handle)
     }
 
     /// Allows the kernel something, or sets it a limit.
     pub(crate) fn set(&self, attribute: Attribute, value: u32) -> Result<(), Error> {
-        let value = c_int::try_from(value).unwrap_or(c_int::MAX);
+        let (function, value) = (self.handle()?, c_int::try_from(value).unwrap_or(c_int::MAX));
         // SAFETY: the function is there.
-        self.module.context.run(|driver| unsafe {
-            driver.cuFuncSetAttribute(self.handle, attribute as u32, value)
-        })
+        self.module
+            .context
+            .run(|driver| unsafe { driver.cuFuncSetAttribute(function, attribute as u32, value) })
     }
 
     fn get(&self, attribute: Attribute) -> Result<u32, Error> {
-        let mut value: c_int = 0;
+        let (function, mut value) = (self.handle()?, 0);
         // SAFETY: the place is ours, the function is there.
         self.module.context.run(|driver| unsafe {
-            driver.cuFuncGetAttribute(&raw mut value, attribute as u32, self.handle)
+            driver.cuFuncGetAttribute(&raw mut value, attribute as u32, function)
         })?;
         Ok(u32::try_from(value).unwrap_or(0))
     }
@@ -268,13 +280,13 @@ impl Function {
 
     /// The parameters as the driver knows them; `None` if the driver is too old to say.
     pub(crate) fn parameters(&self) -> Result<Option<Vec<ParameterSlot>>, Error> {
-        let mut parameters = Vec::new();
+        let (function, mut parameters) = (self.handle()?, Vec::new());
         loop {
             let (mut offset, mut size) = (0, 0);
             // SAFETY: the places are ours, the function is there.
             let outcome = self.module.context.run(|driver| unsafe {
                 driver.cuFuncGetParamInfo(
-                    self.handle,
+                    function,
                     parameters.len(),
                     &raw mut offset,
                     &raw mut size,

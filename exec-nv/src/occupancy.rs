@@ -49,7 +49,7 @@ impl NvProgram {
     /// What the driver says.
     pub fn occupancy(&self, threads: u32, dynamic_shared: u32) -> Result<NvOccupancy, Error> {
         let device = self.device();
-        let function = self.function().handle();
+        let function = self.function().handle()?;
         let (mut blocks, shared) = (0, dynamic_shared as usize);
         let asked = c_int::try_from(threads).unwrap_or(c_int::MAX);
         // SAFETY: the place is ours, the function is there.
@@ -75,7 +75,7 @@ impl NvProgram {
     /// What the driver says.
     pub fn best_block(&self, dynamic_shared: u32) -> Result<(u32, u32), Error> {
         let (mut blocks, mut threads) = (0, 0);
-        let (function, shared) = (self.function().handle(), dynamic_shared as usize);
+        let (function, shared) = (self.function().handle()?, dynamic_shared as usize);
         // SAFETY: the places are ours, the function is there; there is no function that says how much memory a block takes.
         self.device().context.run(|driver| unsafe {
             driver.cuOccupancyMaxPotentialBlockSize(
@@ -96,7 +96,7 @@ impl NvProgram {
     /// [`Error::Launch`]; what the driver says.
     pub fn active_clusters(&self, launch: &NvLaunch) -> Result<u32, Error> {
         self.check(launch)?;
-        let (mut clusters, function) = (0, self.function().handle());
+        let (mut clusters, function) = (0, self.function().handle()?);
         let mut attributes = attributes(launch);
         let config = config(launch, ptr::null_mut(), &mut attributes);
         // SAFETY: the places are ours, the function is there.

@@ -16,7 +16,7 @@ use crate::arguments::{Block, NvArgument as Argument};
 use crate::config::{attributes, config};
 use crate::error::Error;
 use crate::kernel::Kernel;
-use crate::launch::NvLaunch;
+use crate::launch::{NvLaunch, is_beyond_portable};
 use crate::loaded::NvImage;
 use crate::memory::NvAllocator;
 use crate::module::{Function, FunctionAttributes};
@@ -184,7 +184,8 @@ impl NvProgram {
             self.function.set(attribute, launch.dynamic_shared)?;
             self.allowed.store(launch.dynamic_shared, Ordering::Relaxed);
         }
-        if launch.is_beyond_portable() {
+        let own = self.kernel.resources.as_ref().and_then(|resources| resources.cluster);
+        if launch.is_beyond_portable() || own.is_some_and(is_beyond_portable) {
             let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
             self.function.set(attribute, 1)?;
         }
@@ -228,7 +229,7 @@ impl NvProgram {
         launch: &NvLaunch,
     ) -> Result<(), Error> {
         let driver = queue.stream().context().enter()?;
-        let (function, stream) = (self.function.handle(), queue.stream().handle()?);
+        let (function, stream) = (self.function.handle()?, queue.stream().handle()?);
         let ([grid_x, grid_y, grid_z], [x, y, z]) = (launch.grid, launch.block);
         let none = ptr::null_mut();
         let mut attributes = attributes(launch);

@@ -107,11 +107,16 @@ impl NvQueue {
     /// # Errors
     /// What the driver says, of a kernel that failed too.
     pub fn synchronize(&self) -> Result<(), Error> {
-        self.not_capturing()?;
+        // what comes while this waits is not waited for, and kept
+        let mut pending = self.lock();
+        if pending.before_capture.is_some() {
+            return Err(Error::Capturing);
+        }
+        let done = core::mem::take(&mut *pending);
+        drop(pending);
         let outcome = self.stream.synchronize();
         // after an error nothing runs any more
-        let pending = core::mem::take(&mut *self.lock());
-        drop(pending);
+        drop(done);
         outcome
     }
 

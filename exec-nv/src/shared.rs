@@ -1,6 +1,6 @@
 //! What a device, its images and its programs share.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, Weak};
 
 use exec_core::{Limits, LruAllocator};
 
@@ -16,6 +16,8 @@ pub(crate) struct Shared {
     // first, so that nothing runs any more when the rest goes
     pub(crate) queue: NvQueue,
     pub(crate) allocator: Arc<LruAllocator<NvAllocator>>,
+    /// Allocators for memory of other kinds.
+    pub(crate) others: Mutex<Vec<Weak<LruAllocator<NvAllocator>>>>,
     pub(crate) context: Arc<Context>,
     pub(crate) properties: DeviceProperties,
     /// Who loads code where nobody says.

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::{CUevent, CUgraph, CUstream, CUstream_st};
 
-use crate::context::Context;
+use crate::context::{Context, is_fatal};
 use crate::error::Error;
 
 /// How an [`NvQueue`](crate::NvQueue) is to be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueOptions {
-    /// Whether it runs beside the driver's own stream, which copies to and from this process go through, and what others put there.
-    /// Copies of buffers that calls use are refused all the same.
+    /// Whether it runs beside the driver's own stream, where others of the process may put calls. Copies to and from this process go through
+    /// neither; those of buffers that calls use are refused.
     pub beside_default: bool,
     /// Lower numbers go first where calls of several queues wait for a place: see
     /// [`NvDevice::priorities`](crate::NvDevice::priorities).
@@ -61,8 +61,6 @@ unsafe impl Sync for NvEvent {}
 const THREAD_LOCAL: u32 = 1;
 /// `CU_EVENT_DISABLE_TIMING | CU_EVENT_INTERPROCESS`.
 const SHAREABLE: u32 = 2 | 4;
-/// `CUDA_ERROR_NOT_READY`.
-const NOT_READY: u32 = 600;
 
 impl Stream {
     pub(crate) fn new(context: &Arc<Context>, options: QueueOptions) -> Result<Self, Error> {
@@ -117,7 +115,8 @@ impl Stream {
         self.context.release(generation, wait)
     }
 
-    /// What is put into it from now on by this thread goes into a graph. Other threads work on as they like.
+    /// What is put into it from now on by this thread goes into a graph. Other threads work on as they like, but for what needs the driver's own
+    /// stream, which nothing here does.
     pub(crate) fn begin_capture(&self) -> Result<(), Error> {
         let handle = self.handle()?;
         // SAFETY: the stream is there.
@@ -134,6 +133,7 @@ impl Stream {
 
     /// Lets what comes after wait for what `event` marks, in whatever stream that is.
     pub(crate) fn wait_for(&self, event: &NvEvent) -> Result<(), Error> {
+        event.check()?;
         let handle = self.handle()?;
         // SAFETY: both are there.
         self.context.run(|driver| unsafe { driver.cuStreamWaitEvent(handle, event.handle, 0) })
@@ -184,19 +184,32 @@ impl NvEvent {
         Ok(event)
     }
 
-    /// Whether it is reached. After an error it is: nothing comes any more.
+    /// Whether it is reached. After an error of the device or a reset it is: nothing comes any more. If the driver does not say, it is not.
     #[must_use]
     pub fn is_reached(&self) -> bool {
+        if self.check().is_err() {
+            return true;
+        }
         // SAFETY: the event is there.
-        let outcome = self.context.run(|driver| unsafe { driver.cuEventQuery(self.handle) });
-        !matches!(outcome, Err(Error::Driver { code: NOT_READY, .. }))
+        match self.context.run(|driver| unsafe { driver.cuEventQuery(self.handle) }) {
+            Ok(()) => true,
+            Err(Error::Driver { code, .. }) => is_fatal(code),
+            // an error sticks
+            Err(_) => true,
+        }
+    }
+
+    /// [`Error::Stale`] once the device was reset.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.generation == self.context.generation() { Ok(()) } else { Err(Error::Stale) }
     }
 
     /// Waits until it is reached.
     ///
     /// # Errors
-    /// What the driver says, of a kernel that failed before too.
+    /// [`Error::Stale`] after a reset; what the driver says, of a kernel that failed before too.
     pub fn wait(&self) -> Result<(), Error> {
+        self.check()?;
         // SAFETY: the event is there.
         self.context.run(|driver| unsafe { driver.cuEventSynchronize(self.handle) })
     }
@@ -204,8 +217,10 @@ impl NvEvent {
     /// The time from `start` to this; both are reached.
     ///
     /// # Errors
-    /// What the driver says, if one is not.
+    /// [`Error::Stale`] after a reset; what the driver says, if one is not reached.
     pub fn since(&self, start: &Self) -> Result<Duration, Error> {
+        self.check()?;
+        start.check()?;
         let mut milliseconds = 0.0;
         // SAFETY: the place is ours, the events are there.
         self.context.run(|driver| unsafe {

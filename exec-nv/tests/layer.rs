@@ -38,12 +38,14 @@ const RELEASES: [&str; 14] = [
 /// Called when a fault is taken away only, in `stubbed.rs`.
 const RESET: &str = "cuDevicePrimaryCtxReset_v2";
 /// Those whose failure says something else, or nothing: that there are no more parameters; that a mark is reached, or the code gone; what an
-/// error is called.
-const TAKEN: [&str; 6] = [
+/// error is called; that a device has no pools.
+const TAKEN: [&str; 8] = [
+    "cuDeviceGetDefaultMemPool",
     "cuEventQuery",
     "cuGetErrorName",
     "cuGetErrorString",
     "cuLinkDestroy",
+    "cuMemPoolSetAccess",
     "cuMemUnmap",
     "cuModuleUnload",
 ];

@@ -188,7 +188,7 @@ fn parameters_are_where_the_cubin_says() {
         assert_eq!(rest, format!("8:02 12:{bytes} 36:0405 40:000000000000f03f"), "{loader:?}");
         let [line] = <[String; 1]>::try_from(stub.calls_of("cuLaunchKernelEx")).unwrap();
         assert!(
-            line.starts_with("parameters 4x1x1 32x1x1 61440 stream 2 attribute 2 cluster 2x1x1 0:"),
+            line.starts_with("parameters 4x1x1 32x1x1 61440 stream 3 attribute 2 cluster 2x1x1 0:"),
             "{line}"
         );
         // more than 48 KiB are asked for once
@@ -568,7 +568,8 @@ fn memory_of_several_kinds_and_devices() {
     pinned.host_mut().unwrap().fill(7);
     let far = other.buffer(256, Spec::new()).unwrap();
     NvDevice::copy(&pinned, &far).unwrap();
-    assert_eq!(stub.calls_of("cuMemcpyPeer"), ["memory 1 context 2 pinned 1 context 1 256"]);
+    let copies = stub.calls_of("cuMemcpyPeerAsync");
+    assert_eq!(copies, ["memory 1 context 2 pinned 1 context 1 256 stream 3"]);
     let mut bytes = [0; 256];
     far.copy_out(0, &mut bytes).unwrap();
     assert_eq!(bytes, [7; 256]);

@@ -219,14 +219,21 @@ pub(crate) fn nvrtc(bench: &Bench) -> Outcome {
     Ok(format!("NVRTC {}: {right}", nvrtc.version()?))
 }
 
+/// The module with the kernel that wants a tensor map, which no device before sm_90 has.
+pub(crate) const BOX_OF_TENSOR: &str = include_str!("box_of_tensor.ptx");
+
+/// The module with the kernel that asserts.
+pub(crate) fn asserts(sm: u32) -> String {
+    include_str!("asserts.ptx").replace("sm_SM", &target(sm))
+}
+
 /// Boxes of a tensor, one of them half outside, through shared memory.
 pub(crate) fn tensor_map(bench: &Bench) -> Outcome {
     let (device, sm) = (&bench.device, bench.device.target().sm);
     if sm < 90 {
         return Ok("left out: tensor maps from sm_90 on".into());
     }
-    let text = include_str!("box_of_tensor.ptx").replace("sm_SM", &target(sm)) + "\0";
-    let image = device.load_with(text.as_bytes(), CubinLoader::Driver)?;
+    let image = device.load_with(BOX_OF_TENSOR.as_bytes(), CubinLoader::Driver)?;
     let kernel = device.kernel(&image, "box_of_tensor")?;
     let (width, height) = (64i32, 24i32);
     let numbers: Vec<i32> = (0..width * height).collect();
@@ -256,7 +263,7 @@ pub(crate) fn tensor_map(bench: &Bench) -> Outcome {
 /// A kernel's assert: its name, that it sticks, and that a reset helps.
 pub(crate) fn assertion(bench: &Bench) -> Outcome {
     let device = &bench.device;
-    let text = include_str!("asserts.ptx").replace("sm_SM", &target(device.target().sm)) + "\0";
+    let text = asserts(device.target().sm);
     let image = device.load_with(text.as_bytes(), CubinLoader::Driver)?;
     let kernel = device.kernel(&image, "asserts")?;
     let launch = NvLaunch { wait: true, ..NvLaunch::new(1, 64) };

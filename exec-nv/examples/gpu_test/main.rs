@@ -228,6 +228,8 @@ fn cubins(file: &str, sm: &str, out: &str, base: &str) -> Outcome {
     let texts = [
         ("trampoline.ptx", trampoline::ptx(target.sm, 32, 32)?),
         ("driver_code.ptx", driver_code::ptx(target.sm)),
+        ("asserts.ptx", layer::asserts(target.sm)),
+        ("box_of_tensor.ptx", layer::BOX_OF_TENSOR.to_owned()),
     ];
     for (name, text) in texts {
         std::fs::write(out.join(name), text.trim_end_matches('\0'))?;

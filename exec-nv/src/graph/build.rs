@@ -257,7 +257,7 @@ impl NvGraph {
     /// Adds a launch, to run after others. It waits for nobody, whatever [`NvLaunch::wait`] says.
     ///
     /// # Errors
-    /// [`Error::Launch`] and [`Error::Core`] as [`NvProgram::launch`]; as [`add_join`](Self::add_join).
+    /// [`Error::Launch`] and [`Error::Core`] as [`NvProgram::launch`], and of what cannot be in a graph; as [`add_join`](Self::add_join).
     ///
     /// # Safety
     /// As for [`NvProgram::launch`], whenever the graph runs.
@@ -276,12 +276,13 @@ impl NvGraph {
                 // SAFETY: as above; there is a pointer to each parameter, which the driver copies.
                 unsafe {
                     driver.cuGraphAddKernelNode_v2(place, graph, first, count, parameters)?;
-                    for attribute in attributes(launch) {
+                    let set = attributes(launch).into_iter().try_for_each(|attribute| {
                         let value = &raw const attribute.value;
-                        driver.cuGraphKernelNodeSetAttribute(*place, attribute.id as u32, value)?;
-                    }
+                        driver.cuGraphKernelNodeSetAttribute(*place, attribute.id as u32, value)
+                    });
+                    // what is not known here shall not run
+                    set.inspect_err(|_| drop(driver.cuGraphDestroyNode(*place)))
                 }
-                Ok(())
             })
         })
     }

@@ -12,7 +12,7 @@ use exec_core::{Error as CoreError, Hold, LruAllocator, View};
 use crate::arguments::NvArgument as Argument;
 use crate::context::Context;
 use crate::error::Error;
-use crate::launch::NvLaunch;
+use crate::launch::{LaunchError, NvLaunch};
 use crate::memory::NvAllocator;
 use crate::program::NvProgram;
 use crate::queue::Used;
@@ -126,13 +126,16 @@ pub(super) fn with_kernel<T>(
         return Err(CoreError::OtherDevice { expected, found }.into());
     }
     program.check(launch)?;
+    if launch.attributes.programmatic {
+        return Err(LaunchError::NotInGraphs { what: "a programmatic dependent launch" }.into());
+    }
     let mut used = Used::default();
     used.code.push(Arc::clone(program.function()) as _);
     let mut block = program.lock_block();
     program.fill(&mut block, arguments, |hold| used.buffers.push(hold))?;
     let ([grid_x, grid_y, grid_z], [x, y, z]) = (launch.grid, launch.block);
     let parameters = KernelNode {
-        func: program.function().handle(),
+        func: program.function().handle()?,
         gridDimX: grid_x,
         gridDimY: grid_y,
         gridDimZ: grid_z,

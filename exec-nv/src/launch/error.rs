@@ -15,6 +15,11 @@ pub enum LaunchError {
         /// The most that the device has.
         limit: [u32; 3],
     },
+    /// A launch in a graph that is put together by hand cannot be this. One that is captured can.
+    NotInGraphs {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// A block has too many threads.
     Threads {
         /// Threads asked for.
@@ -138,6 +143,7 @@ impl fmt::Display for Form {
 impl fmt::Display for LaunchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::NotInGraphs { what } => write!(f, "{what} cannot be put into a graph by hand"),
             Self::Dimension { what, found, limit } => {
                 write!(f, "a {what} of {}, where 1x1x1 to {} can be", Form(*found), Form(*limit))
             }

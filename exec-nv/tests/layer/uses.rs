@@ -185,6 +185,18 @@ pub(crate) fn rest(device: &NvDevice) -> Result<(), Error> {
         driver.cuCtxGetCurrent(&raw mut context)?;
         driver.cuModuleLoadData(&raw mut module, cubin.as_ptr().cast())?;
         let used = driver.cuModuleUnload(module);
+        driver.cuMemsetD8_v2(address, 3, 64)?;
+        driver.cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), 64)?;
+        driver.cuMemcpyDtoD_v2(address, address, 64)?;
+        driver.cuMemcpyPeer(address, context, address, context, 64)?;
+        driver.cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), address, 64)?;
+        let (mut graph, mut node) = (ptr::null_mut(), ptr::null_mut());
+        driver.cuGraphCreate(&raw mut graph, 0)?;
+        let removed = driver
+            .cuGraphAddEmptyNode(&raw mut node, graph, ptr::null(), 0)
+            .and_then(|()| driver.cuGraphDestroyNode(node));
+        driver.cuGraphDestroy(graph)?;
+        removed?;
         driver.cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut state)?;
         let (data, none) = (cubin.as_ptr().cast_mut().cast(), ptr::null_mut());
         let values = ptr::null_mut();

@@ -59,6 +59,15 @@ const char *stub_left(void) {
     return left;
 }
 
+/* What is called once, during the next call of a function. */
+static char during_name[64];
+static void (*during)(void *);
+static void *during_data;
+void stub_during(const char *name, void (*function)(void *), void *data) {
+    snprintf(during_name, sizeof during_name, "%s", name);
+    during = function, during_data = data;
+}
+
 static void from_environment(void) {
     const char *fail = getenv("HOIST_STUB_FAIL");
     ready = 1;
@@ -94,6 +103,11 @@ static CUresult call(const char *name, const char *format, ...) {
         FILE *file = fopen(log, "a");
         if (file) fputs(line, file), fclose(file);
     }
+    if (during && !strcmp(name, during_name)) {
+        void (*function)(void *) = during;
+        during = 0;
+        function(during_data);
+    }
     if (is("HOIST_STUB_ABORT", name)) abort();
     while (is("HOIST_STUB_HANG", name)) pause();
     if (!ready) from_environment();
@@ -128,6 +142,14 @@ static const char *of(const void *what) {
         if (in) snprintf(line + size, sizeof lines[0] - size, "+%zu", in);
     }
     return line;
+}
+/* What went with a reset, and stays where it was: nobody may use it any more. */
+static struct { size_t start, size; } dead[1 << 12];
+static size_t dead_count;
+static int is_dead(CUdeviceptr address) {
+    for (size_t i = 0; i < dead_count; i++)
+        if (address - dead[i].start < dead[i].size) return 1;
+    return 0;
 }
 #define AT(address) of((const void *)(uintptr_t)(address))
 static CUresult gone(void *what, int kind) {
@@ -177,7 +199,8 @@ CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
     CALL(" %d", device);
     size_t kept = 0;
     for (size_t i = 0; i < live_count; i++)
-        if (live[i].kind == CONTEXT) live[kept++] = live[i];
+        if (live[i].kind == CONTEXT || live[i].kind == LIBRARY) live[kept++] = live[i];
+        else if (dead_count < sizeof dead / sizeof *dead) dead[dead_count].start = (size_t)live[i].what, dead[dead_count++].size = live[i].size;
     live_count = kept;
     return 0;
 }
@@ -238,6 +261,13 @@ CUresult cuMemcpyPeer(CUdeviceptr to, void *to_context, CUdeviceptr from, void *
 }
 CUresult cuMemsetD8_v2(CUdeviceptr address, unsigned char value, size_t count) { CALL(" %s %u %zu", AT(address), value, count); memset((void *)(uintptr_t)address, value, count); return 0; }
 
+CUresult cuMemsetD8Async(CUdeviceptr address, unsigned char value, size_t count, void *stream) {
+    CALL(" %s %u %zu %s", AT(address), value, count, of(stream));
+    if (is_dead(address)) return 700;
+    memset((void *)(uintptr_t)address, value, count);
+    return 0;
+}
+
 /* ---- streams and events ---- */
 
 static CUresult handle(void **place, int kind) { *place = malloc(1); return made(*place, kind); }
@@ -260,6 +290,7 @@ CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority)
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) { CALL(""); *least = 0, *greatest = -5; return 0; }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, void *stream) {
     CALL(" %s %s %zu %s", AT(to), AT(from), size, of(stream));
+    if (is_dead(to) || is_dead(from)) return 700;
     if (!captured(stream)) memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
     return 0;
 }

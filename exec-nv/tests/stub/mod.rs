@@ -1,7 +1,7 @@
 //! The stub of the CUDA driver's library, built by the C compiler of this machine: one library of its own for every test.
 #![allow(dead_code, reason = "each test uses a part")]
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Arc, OnceLock};
@@ -79,6 +79,23 @@ impl Stub {
                 .unwrap();
             fail(function.as_ptr(), code, at);
         }
+    }
+
+    /// Runs `what` during the next call of `function`, which has to come while this runs `then`.
+    pub(crate) fn during<F: FnMut()>(&self, function: &str, mut what: F, then: impl FnOnce()) {
+        unsafe extern "C" fn call<F: FnMut()>(what: *mut c_void) {
+            // SAFETY: it is that function, which is there.
+            unsafe { (*what.cast::<F>())() }
+        }
+        type During =
+            unsafe extern "C" fn(*const c_char, unsafe extern "C" fn(*mut c_void), *mut c_void);
+        let name = CString::new(function).unwrap();
+        // SAFETY: of this type in the stub; `what` outlives the call.
+        unsafe {
+            let during = self.library.get::<During>(b"stub_during\0").unwrap();
+            during(name.as_ptr(), call::<F>, (&raw mut what).cast());
+        }
+        then();
     }
 
     /// Be a driver of this version, with so many devices (-1 for none) of this architecture.

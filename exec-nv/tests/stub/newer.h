@@ -1,6 +1,8 @@
 /* Parts of the stub that libcuda.c includes at its end: pools, graphs, virtual memory, other processes, libraries, tensor maps.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 
+struct access { unsigned location, device, flags; };
+
 /* ---- pools ---- */
 
 static unsigned long long pool[9];
@@ -19,13 +21,18 @@ CUresult cuMemPoolSetAttribute(unsigned long long *of, int attribute, unsigned l
 }
 CUresult cuMemPoolTrimTo(void *of, size_t keep) { CALL(" %s %zu", pool_word(of), keep); return 0; }
 
+CUresult cuMemPoolSetAccess(void *of, const struct access *all, size_t count) {
+    CALL(" %s device %u:%u may %u, %zu", pool_word(of), all->location, all->device, all->flags, count);
+    return 0;
+}
+
 /* ---- several devices ---- */
 
 CUresult cuDeviceGetP2PAttribute(int *value, int attribute, CUdevice from, CUdevice to) { CALL(" %d %d %d", attribute, from, to); *value = attribute != 3; return 0; }
 CUresult cuCtxDisablePeerAccess(void *peer) { CALL(" %s", of(peer)); return 0; }
 
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, void *stream) { CALL(" %s %s %zu %s", AT(to), of(from), size, of(stream)); memcpy((void *)(uintptr_t)to, from, size); return 0; }
-CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, void *stream) { CALL(" %s %s %zu %s", of(to), AT(from), size, of(stream)); memcpy(to, (void *)(uintptr_t)from, size); return 0; }
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t size, void *stream) { CALL(" %s %s %zu %s", AT(to), of(from), size, of(stream)); if (is_dead(to)) return 700; memcpy((void *)(uintptr_t)to, from, size); return 0; }
+CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, void *stream) { CALL(" %s %s %zu %s", of(to), AT(from), size, of(stream)); if (is_dead(from)) return 700; memcpy(to, (void *)(uintptr_t)from, size); return 0; }
 
 /* ---- the driver's linker: gives back what it was given ---- */
 
@@ -77,6 +84,7 @@ CUresult cuStreamEndCapture(struct stream *stream, struct graph **graph) {
 }
 CUresult cuGraphCreate(struct graph **graph, unsigned flags) { CALL(" %u", flags); return new_graph(graph, 0); }
 CUresult cuGraphDestroy(void *graph) { CALL(" %s", of(graph)); return drop(graph, GRAPH); }
+CUresult cuGraphDestroyNode(CUgraphNode node) { CALL(" %s", node_word(node)); return 0; }
 CUresult cuGraphGetNodes(struct graph *graph, CUgraphNode *found, size_t *count) {
     CALL(" %s %s", of(graph), found ? "all" : "number");
     if (!found) { *count = graph->nodes; return 0; }
@@ -170,7 +178,6 @@ CUresult cuMemMap(CUdeviceptr address, size_t size, size_t offset, unsigned long
     return made_of((void *)(uintptr_t)address, MAPPING, size);
 }
 CUresult cuMemUnmap(CUdeviceptr address, size_t size) { CALL(" %s %zu", AT(address), size); return gone((void *)(uintptr_t)address, MAPPING); }
-struct access { unsigned location, device, flags; };
 CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const struct access *all, size_t count) {
     char line[128] = "";
     for (size_t i = 0, end = 0; i < count; i++)
