@@ -11,6 +11,7 @@ use exec_core::{
     Allocator as _, Error as CoreError, Hold, Launch, LruAllocator, Program, Scalar, Signature,
     View,
 };
+use nvinfo::Resources;
 
 use crate::arguments::{Block, NvArgument as Argument};
 use crate::config::{attributes, config};
@@ -24,9 +25,14 @@ use crate::queue::NvQueue;
 use crate::shared::Shared;
 use crate::stream::NvEvent;
 
-/// `CUDA_ERROR_INVALID_VALUE` and `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`: a limit of kernel or device, which the driver does not name.
-const INVALID_VALUE: u32 = 1;
-const OUT_OF_RESOURCES: u32 = 701;
+/// `CUDA_ERROR_OUT_OF_MEMORY`, `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE`, `CUDA_ERROR_INVALID_CLUSTER_SIZE`.
+const OUT_OF_MEMORY: u32 = 2;
+const COOPERATIVE_LAUNCH_TOO_LARGE: u32 = 720;
+const INVALID_CLUSTER_SIZE: u32 = 912;
+/// What says of a launch that it is beyond a limit of kernel or device, which the driver does not name: these, `CUDA_ERROR_INVALID_VALUE` and
+/// `CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES`.
+const REFUSED: [u32; 5] =
+    [1, OUT_OF_MEMORY, 701, COOPERATIVE_LAUNCH_TOO_LARGE, INVALID_CLUSTER_SIZE];
 
 /// A kernel that an [`NvDevice`](crate::NvDevice) runs.
 #[derive(Debug)]
@@ -192,10 +198,11 @@ impl NvProgram {
         Ok(())
     }
 
-    /// The error of a launch that the driver refused, with the numbers that it may have refused it for.
-    fn with_limits(&self, error: Error, launch: &NvLaunch) -> Error {
+    /// The error of a launch that the driver refused, with the limit that it is beyond by the driver's own numbers, or all numbers that it
+    /// may have been refused for.
+    pub(crate) fn with_limits(&self, error: Error, launch: &NvLaunch) -> Error {
         let (function, code, text) = match error {
-            Error::Driver { function, code: code @ (INVALID_VALUE | OUT_OF_RESOURCES), text } => {
+            Error::Driver { function, code, text } if REFUSED.contains(&code) => {
                 (function, code, text)
             }
             error => return error,
@@ -205,19 +212,45 @@ impl NvProgram {
             return Error::Driver { function, code, text };
         };
         let device = &self.device.properties;
-        let text = format!(
-            "{text}; {} threads of {} registers in a block, where the driver allows {} threads and the device has {} registers; \
-             {} and {} bytes of shared memory, where {} can be; {} blocks",
-            launch.threads(),
-            found.registers,
-            found.max_threads,
-            device.max_registers,
-            found.shared,
-            launch.dynamic_shared,
-            device.shared_opt_in.max(device.shared),
-            launch.blocks(),
-        );
-        Error::Driver { function, code, text }
+        let needs = Resources {
+            registers: Some(found.registers),
+            shared: found.shared.into(),
+            max_threads: Some([found.max_threads, 1, 1]),
+            ..Resources::EMPTY
+        };
+        if let Err(limit) = launch.check(device, Some(&needs)) {
+            return Error::Driver { function, code, text: format!("{text}; {limit}") };
+        }
+        let (threads, blocks, dynamic) = (launch.threads(), launch.blocks(), launch.dynamic_shared);
+        let more = match code {
+            COOPERATIVE_LAUNCH_TOO_LARGE => {
+                let per_sm =
+                    self.occupancy(threads as u32, dynamic).map_or(0, |found| found.driver);
+                let at_once = u64::from(per_sm).saturating_mul(device.sm_count.into());
+                format!("{blocks} blocks, of which {at_once} run at a time")
+            }
+            INVALID_CLUSTER_SIZE => {
+                let cluster =
+                    launch.cluster.or(self.kernel.resources.as_ref().and_then(|it| it.cluster));
+                let clusters = self.active_clusters(launch).unwrap_or(0);
+                let [x, y, z] = cluster.unwrap_or([1; 3]);
+                format!("clusters of {x}x{y}x{z} blocks, of which {clusters} run at a time")
+            }
+            OUT_OF_MEMORY => format!(
+                "{} bytes of local memory a thread, with up to {} threads on each of {} SMs",
+                found.local, device.max_threads, device.sm_count
+            ),
+            _ => format!(
+                "{threads} threads of {} registers in a block, where the driver allows {} threads and the device has {} registers; \
+                 {} and {dynamic} bytes of shared memory, where {} can be; {blocks} blocks",
+                found.registers,
+                found.max_threads,
+                device.max_registers,
+                found.shared,
+                device.shared_opt_in.max(device.shared),
+            ),
+        };
+        Error::Driver { function, code, text: format!("{text}; {more}") }
     }
 
     /// # Safety

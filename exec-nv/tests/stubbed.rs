@@ -339,24 +339,51 @@ fn a_launch_that_the_driver_refuses_says_what_it_takes_and_what_there_is() {
     let device = stub.device().unwrap();
     let image = device.load(&fixture(KERNELS)).unwrap();
     let kernel = device.kernel(&image, "globals").unwrap();
-    let launch = NvLaunch { dynamic_shared: 1000, ..NvLaunch::new(3, 64) };
-    // SAFETY: the stub runs nothing.
-    let call = || unsafe { kernel.launch(device.queue(), &[], &launch) }.unwrap_err().to_string();
-    for code in [1, 701] {
-        stub.fail("cuLaunchKernel", code, 1);
-        let error = call();
-        let (limits, shared) =
-            (device.properties().max_registers, device.properties().shared_opt_in);
-        assert!(error.starts_with("cuLaunchKernel: ") && error.ends_with(&format!(" ({code})")));
-        let numbers = format!(
-            "; 64 threads of 7 registers in a block, where the driver allows 7 threads and the device has {limits} registers; \
-             7 and 1000 bytes of shared memory, where {shared} can be; 3 blocks"
-        );
-        assert!(error.contains(&numbers), "{error}");
+    let (limits, shared) = (device.properties().max_registers, device.properties().shared_opt_in);
+    // the stub says 7 of everything, and that 8 blocks run on each of 132 SMs
+    let numbers = format!(
+        "; 4 threads of 7 registers in a block, where the driver allows 7 threads and the device has {limits} registers; \
+         7 and 1000 bytes of shared memory, where {shared} can be; 3 blocks"
+    );
+    let cooperative = NvLaunch { cooperative: true, ..NvLaunch::new(1000, 4) };
+    let clusters = NvLaunch { cluster: Some([4, 1, 1]), ..NvLaunch::new(8, 4) };
+    let plain = NvLaunch { dynamic_shared: 1000, ..NvLaunch::new(3, 4) };
+    for (function, code, launch, expected) in [
+        ("cuLaunchKernel", 1, plain, numbers.as_str()),
+        ("cuLaunchKernel", 701, plain, &numbers),
+        (
+            "cuLaunchKernel",
+            701,
+            NvLaunch::new(3, 64),
+            "; 64 threads in a block, where the kernel allows 7",
+        ),
+        (
+            "cuLaunchKernel",
+            2,
+            plain,
+            "; 7 bytes of local memory a thread, with up to 1024 threads on each of 132 SMs",
+        ),
+        ("cuLaunchKernelEx", 720, cooperative, "; 1000 blocks, of which 1056 run at a time"),
+        (
+            "cuLaunchKernelEx",
+            912,
+            clusters,
+            "; clusters of 4x1x1 blocks, of which 66 run at a time",
+        ),
+    ] {
+        stub.fail(function, code, 1);
+        // SAFETY: the stub runs nothing.
+        let error = unsafe { kernel.launch(device.queue(), &[], &launch) }.unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{function}: ")), "{error}");
+        assert!(error.contains(expected) && error.ends_with(&format!(" ({code})")), "{error}");
         assert!(device.fault().is_none());
     }
-    stub.fail("cuLaunchKernel", 720, 1);
-    assert!(!call().contains("registers"));
+    let mut graph = exec_nv::NvGraph::new(&device).unwrap();
+    stub.fail("cuGraphAddKernelNode_v2", 1, 1);
+    // SAFETY: the stub runs nothing.
+    let error = unsafe { graph.add_kernel(&[], &kernel, &[], &plain) }.unwrap_err().to_string();
+    assert!(error.contains(&numbers), "{error}");
+    drop(graph);
     drop((kernel, image, device));
     assert_eq!(stub.left(), "");
 }

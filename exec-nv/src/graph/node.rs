@@ -148,5 +148,5 @@ pub(super) fn with_kernel<T>(
         kern: ptr::null_mut(),
         ctx: ptr::null_mut(),
     };
-    then(&raw const parameters, used)
+    then(&raw const parameters, used).map_err(|error| program.with_limits(error, launch))
 }
