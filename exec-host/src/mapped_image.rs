@@ -291,6 +291,16 @@ impl MappedImage {
         !self.is_closed || open.any(|range| range.start <= offset && end <= range.end)
     }
 
+    /// Whether so many bytes from an offset in the memory can be written until relocations are done.
+    pub(crate) fn is_writable(&self, offset: u64, size: u64) -> bool {
+        let end = offset.saturating_add(size);
+        let is_inside = |range: &PageRange| {
+            offset >= range.offset && end <= range.offset.saturating_add(range.size)
+        };
+        let mut writable = self.pages.iter().filter(|it| it.flags.contains(SegmentFlags::WRITE));
+        writable.any(is_inside)
+    }
+
     /// Makes all pages writable, up to [`protect`](Self::protect).
     pub(crate) fn open(&mut self) -> Result<(), Error> {
         self.is_closed = false;

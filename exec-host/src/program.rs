@@ -4,6 +4,8 @@
 //! with arguments, environment and auxiliary vector (psABI, "Process Initialization"), and everything from its entry on is its own
 //! doing: it ends the process.
 
+mod origin;
+
 use crate::Host;
 use crate::budget::image_limit;
 use crate::error::Error;
@@ -19,6 +21,7 @@ use elf_core::names::{PT_INTERP, PT_PHDR};
 use elf_core::{Arch as _, File, SegmentFlags};
 use elf_image::{AddressKind, Image};
 use exec_core::{FileError, NamedFiles};
+use origin::OriginText;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -107,12 +110,12 @@ pub struct LoadedProgram {
 /// A file in memory.
 #[derive(Debug)]
 struct Placed {
-    #[expect(dead_code, reason = "the program is there")]
     memory: Mapping,
     bias: u64,
     entry: u64,
     /// Address and number of its program headers.
     headers: (u64, u64),
+    origins: Vec<OriginText>,
 }
 
 impl LoadedProgram {
@@ -150,6 +153,19 @@ impl LoadedProgram {
             }
         };
         Ok(Self { image: Placed::new(file, limit)?, interpreter })
+    }
+
+    /// The folder that the program is in: `$ORIGIN` stands for it where the program says where its libraries are (`DT_RUNPATH`). Its dynamic
+    /// loader takes that of this process's program otherwise, also where this one's name has `:` or `$`, which mean something else there.
+    #[must_use]
+    pub fn origin(self, folder: impl AsRef<Path>) -> Self {
+        let can_be_said =
+            !folder.as_ref().as_os_str().as_bytes().iter().any(|it| b":$".contains(it));
+        for text in self.image.origins.iter().filter(|_| can_be_said) {
+            let (offset, word) = text.of(folder.as_ref());
+            self.image.memory.store(offset, &word);
+        }
+        self
     }
 
     /// Runs the program in the place of this one: it never returns. `arguments` begin with its name. As with `execve`, handlers of signals
@@ -254,6 +270,7 @@ impl Placed {
         }
         let mut mapped = MappedImage::new(&image, None, limit)?;
         mapped.protect(false)?;
+        let origins = origin::texts(&file, &mapped, image.start());
         let MappedImage { memory, bias, .. } = mapped;
         let header = image.file().header();
         let of_segment = file.segments().iter().find(|it| it.r#type == PT_PHDR);
@@ -265,6 +282,6 @@ impl Placed {
         });
         let headers = address.map_or(0, |address| address.wrapping_add(bias));
         let headers = (headers, header.program_header_count.into());
-        Ok(Self { memory, bias, entry: header.entry.wrapping_add(bias), headers })
+        Ok(Self { memory, bias, entry: header.entry.wrapping_add(bias), headers, origins })
     }
 }

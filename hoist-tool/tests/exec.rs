@@ -136,3 +136,36 @@ fn programs_of_the_system() {
         println!("skipped: programs_of_the_system: needs programs of Debian");
     }
 }
+
+/// A program that says where its libraries are by its own folder, by way of a link: not that of hoist.
+#[test]
+fn libraries_beside_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    ["bin", "lib"].iter().for_each(|name| std::fs::create_dir(at.join(name)).unwrap());
+    std::fs::write(at.join("library.c"), "int answer(void) { return 42; }").unwrap();
+    let source = "#include <stdio.h>\nint answer(void); int main(void) { printf(\"%d\\n\", answer()); return 3; }";
+    std::fs::write(at.join("program.c"), source).unwrap();
+    let cc = |words: &[&str]| {
+        assert!(Command::new("cc").current_dir(at).args(words).status().unwrap().success());
+    };
+    cc(&["-shared", "-fPIC", "-o", "lib/libhoist-beside.so", "library.c"]);
+    let link = ["program.c", "-Llib", "-lhoist-beside"];
+    for (number, flags) in [
+        ["-Wl,--enable-new-dtags", "-Wl,-rpath,/none:$ORIGIN/../lib"],
+        ["-Wl,--disable-new-dtags", "-Wl,-rpath,${ORIGIN}/../lib"],
+        ["-no-pie", "-Wl,-rpath,$ORIGIN/../lib"],
+    ]
+    .iter()
+    .enumerate()
+    {
+        let program = format!("bin/program{number}");
+        cc(&[&["-o", &program], &flags[..], &link].concat());
+        let name = format!("linked{number}");
+        std::os::unix::fs::symlink(&program, at.join(&name)).unwrap();
+        let mut hoist = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        let output = hoist.current_dir(at).args(["exec", &name]).output().unwrap();
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), &*output.stdout), (Some(3), &b"42\n"[..]), "{words}");
+    }
+}

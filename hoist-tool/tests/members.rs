@@ -116,6 +116,46 @@ fn libraries_of_wheels_and_what_they_need() {
     assert_eq!(words, "hoist: source.c: no archive: it has no member outer.so\n");
 }
 
+/// Symbolic and hard links, of files, folders and archives; what a library needs is found by them, too.
+#[test]
+fn links_in_tar_archives() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    libraries(at);
+    let link =
+        |target: &str, path: &str| std::os::unix::fs::symlink(target, at.join(path)).unwrap();
+    let renamed = |from: &str, to: &str| fs::rename(at.join(from), at.join(to)).unwrap();
+    // as packages have it: the name that others need is a link, here one of two
+    renamed("pkg.libs/libinner.so", "pkg.libs/libinner.so.1.2");
+    link("libinner.so.1", "pkg.libs/libinner.so");
+    link("../pkg.libs/libinner.so.1.2", "pkg.libs/libinner.so.1");
+    link("pkg", "short");
+    link("/pkg/core/outer.so", "pkg/absolute.so");
+    link("around.so", "pkg/around.so");
+    link("../../outside.so", "pkg/outside.so");
+    fs::hard_link(at.join("pkg/core/outer.so"), at.join("pkg/core/hard.so")).unwrap();
+    tar(at, "b.tar.gz", &["./pkg.libs", "./pkg", "./short"]);
+    tar(at, "c.tar", &["pkg.libs", "pkg", "short"]);
+    link("c.tar", "linked.tar");
+    tar(at, "nested.tar", &["linked.tar", "c.tar"]);
+    for member in [
+        "b.tar.gz:./short/core/outer.so",
+        "b.tar.gz:./pkg/core/hard.so",
+        "c.tar:short/core/outer.so",
+        "c.tar:pkg/core/hard.so",
+        "nested.tar:linked.tar:short/core/hard.so",
+    ] {
+        assert_eq!(text(&hoist(at, &["run", member, "outer", "--ret", "i32"])), "42\n", "{member}");
+    }
+    // what it needs is looked for beside the link
+    let words = refused(at, &["run", "c.tar:pkg/absolute.so", "outer"]);
+    assert!(words.contains("c.tar:pkg/absolute.so: needs libinner.so"), "{words}");
+    let words = refused(at, &["run", "c.tar:pkg/around.so", "outer"]);
+    assert_eq!(words, "hoist: c.tar: more than 40 links lead to one another\n");
+    let words = refused(at, &["run", "c.tar:pkg/outside.so", "outer"]);
+    assert_eq!(words, "hoist: c.tar: no member pkg/outside.so that may hold code\n");
+}
+
 #[test]
 fn members_of_archives() {
     let folder = tempfile::tempdir().unwrap();

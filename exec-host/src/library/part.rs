@@ -276,12 +276,7 @@ fn answer(
             },
         )?;
         let offset = mapped.offset(record.offset);
-        let is_writable = |range: &PageRange| {
-            let end = range.offset.saturating_add(range.size);
-            let is_inside = offset >= range.offset && offset.saturating_add(size as u64) <= end;
-            is_inside && range.flags.contains(SegmentFlags::WRITE)
-        };
-        let word = word.get(..size).filter(|_| mapped.pages.iter().any(is_writable));
+        let word = word.get(..size).filter(|_| mapped.is_writable(offset, size as u64));
         let word =
             word.ok_or_else(|| refused("a resolver's answer goes where nothing can be written"))?;
         mapped.memory.store(offset, word);

@@ -2,7 +2,7 @@
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use exec_host::program::{LoadedProgram, StartBlock};
@@ -31,15 +31,23 @@ impl Exec {
     /// Why it cannot be loaded.
     pub fn run(&self) -> Result<()> {
         let label = || self.program.display().to_string();
-        let bytes = match Member::named(&self.program) {
-            Some(member) => member.read()?,
-            None => Mapped::of(std::fs::read(&self.program).with_context(label)?),
+        let (bytes, path) = match Member::named(&self.program) {
+            Some(member) => (member.read()?, None),
+            None => {
+                let bytes = Mapped::of(std::fs::read(&self.program).with_context(label)?);
+                (bytes, std::fs::canonicalize(&self.program).ok())
+            }
         };
         let program = match self.limit {
             Some(limit) => LoadedProgram::load_within(bytes.bytes(), limit),
             None => LoadedProgram::load(bytes.bytes()),
         };
         let program = program.with_context(label)?;
+        // what is in no folder has none
+        let program = match path.as_deref().and_then(Path::parent) {
+            Some(folder) => program.origin(folder),
+            None => program,
+        };
         drop(bytes);
         let name = CString::new(self.program.as_os_str().as_bytes())?;
         let arguments = self.arguments.iter().map(|word| CString::new(word.as_bytes()));

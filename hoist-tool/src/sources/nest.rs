@@ -50,12 +50,28 @@ pub(super) struct Nest<'f, F> {
     look: &'f F,
     /// Which members of archives are unpacked, by what they are called; nothing for all of them.
     #[cfg(not(target_family = "wasm"))]
-    only: Option<&'f Only<'f>>,
+    only: Option<&'f dyn Only>,
 }
 
-/// Whether a member of an archive, or something inside it, is wanted.
+/// Who wants certain members of archives.
 #[cfg(not(target_family = "wasm"))]
-pub(super) type Only<'f> = dyn Fn(&str) -> bool + Sync + 'f;
+pub(super) trait Only: Sync {
+    /// Whether a member, or something inside it, is wanted.
+    fn wants(&self, label: &str) -> bool;
+
+    /// Is told of a link in an archive of this label.
+    fn link(&self, archive: &str, link: Link<'_>);
+}
+
+/// A member of a tar archive that stands for another one.
+#[cfg(not(target_family = "wasm"))]
+#[derive(Clone, Copy)]
+pub(super) struct Link<'a> {
+    pub(super) path: &'a str,
+    pub(super) target: &'a str,
+    /// The target is meant from where the link is, or from the root; else it is a member's path.
+    pub(super) is_symbolic: bool,
+}
 
 impl<'f, F> Nest<'f, F> {
     pub(super) fn new((budget, size): (&Budget, u64), order: Order, look: &'f F) -> Self {
@@ -70,13 +86,23 @@ impl<'f, F> Nest<'f, F> {
 
     /// The same of certain members alone.
     #[cfg(not(target_family = "wasm"))]
-    pub(super) fn only(self, only: &'f Only<'f>) -> Self {
+    pub(super) fn only(self, only: &'f dyn Only) -> Self {
         Self { only: Some(only), ..self }
     }
 
     #[cfg(not(target_family = "wasm"))]
     fn wants(&self, label: &str) -> bool {
-        self.only.is_none_or(|only| only(label))
+        self.only.is_none_or(|only| only.wants(label))
+    }
+
+    /// Tells who wants members of a link, if the entry is one.
+    #[cfg(not(target_family = "wasm"))]
+    fn link(&self, archive: &str, entry: &tar::Entry<'_, impl Read>) {
+        let Some((only, target)) = self.only.zip(entry.link_name_bytes()) else { return };
+        let (path, target) = (entry.path_bytes(), String::from_utf8_lossy(&target));
+        let path = String::from_utf8_lossy(&path);
+        let is_symbolic = entry.header().entry_type().is_symlink();
+        only.link(archive, Link { path: &path, target: &target, is_symbolic });
     }
 
     /// Pages show all of a file.
@@ -209,6 +235,8 @@ impl<T: Send, F: Fn(Source) -> T + Sync> Nest<'_, F> {
                 }
             };
             if !entry.header().entry_type().is_file() {
+                #[cfg(not(target_family = "wasm"))]
+                self.link(label, &entry);
                 continue;
             }
             let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
