@@ -35,6 +35,8 @@ mod client;
 mod clients_test;
 mod context;
 mod copies;
+#[cfg(test)]
+mod damage_test;
 mod debugger;
 mod device;
 mod error;
@@ -61,12 +63,17 @@ mod program;
 mod push;
 pub mod qmd;
 mod queue;
+mod queues;
+#[cfg(test)]
+mod queues_test;
 pub mod ring;
 mod ring_allocator;
 #[cfg(test)]
 mod run_test;
 mod shared;
 mod shared_memory;
+#[cfg(test)]
+mod shortage_test;
 mod status;
 mod system;
 mod version;

@@ -11,6 +11,7 @@ use super::copies::Copies;
 use super::error::Error;
 use super::gpu::{Gpu, Step, Stopped};
 use super::group::{GRAPHICS, Group};
+use super::queues::Queues;
 use super::system::System;
 
 /// The channels that a device begins with.
@@ -26,6 +27,7 @@ pub(super) struct Context<S: System> {
     gpu: Arc<Gpu<S>>,
     id: DeviceId,
     sticky: Sticky,
+    queues: Queues<S>,
     /// How long anything is waited for.
     limit: Duration,
     /// Bytes of stack where the image does not say how much a kernel takes.
@@ -50,6 +52,7 @@ impl<S: System> Context<S> {
             gpu,
             id: DeviceId::unique(),
             sticky: Sticky::new(),
+            queues: Queues::new(),
             limit,
             stack: AtomicU32::new(STACK),
         };
@@ -82,6 +85,10 @@ impl<S: System> Context<S> {
 
     pub(super) const fn sticky(&self) -> &Sticky {
         &self.sticky
+    }
+
+    pub(super) const fn queues(&self) -> &Queues<S> {
+        &self.queues
     }
 
     pub(super) const fn limit(&self) -> Duration {

@@ -107,10 +107,10 @@ impl<S: System> RawDevice<S> {
         self.0.context.set_stack(bytes);
     }
 
-    /// Copies between views of one size on this device, by its copy engine.
+    /// Copies between views of one size on this device, by its copy engine, when all that its queues have is done.
     ///
     /// # Errors
-    /// [`Error::Core`] with what is wrong with the views; [`Error::Raw`].
+    /// [`Error::Core`] with what is wrong with the views; [`Error::Raw`], also if a queue takes too long or was stopped: nothing is copied then.
     pub fn copy(
         &self,
         from: &View<LruAllocator<RawAllocator<S>>>,
@@ -129,7 +129,7 @@ impl<S: System> RawDevice<S> {
             }
         }
         // what queues have before is done first: copies run beside them
-        self.0.queue.synchronize()?;
+        context.note(context.queues().synchronize(context.limit()))?;
         let copied = context.copies().copy(target.address(), source.address(), from.size());
         Ok(context.note_copy(copied)?)
     }
@@ -247,7 +247,10 @@ impl<S: System> Device for RawDevice<S> {
         let context = &self.0.context;
         let error = context.sticky().take()?;
         match context.renew() {
-            Ok(channel) => self.0.queue.renew(channel),
+            Ok(channel) => {
+                self.0.queue.renew(channel);
+                context.queues().forget_stopped();
+            }
             Err(failed) => context.sticky().set(CoreError::Device(Arc::new(failed))),
         }
         Some(error)

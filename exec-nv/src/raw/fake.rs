@@ -9,11 +9,13 @@ use super::call::Call;
 use super::error::Error;
 use super::system::{Mapping, Part, System};
 
+mod block;
 mod driver;
 mod engine;
 mod objects;
 mod sass;
 
+pub(super) use block::Block;
 pub(super) use engine::Launched;
 pub(super) use objects::{Class, State};
 
@@ -93,6 +95,18 @@ fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
     state.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// Whether it is the one that was counted down to.
+fn counted(left: &mut Option<usize>) -> bool {
+    *left = match *left {
+        Some(0) => {
+            *left = None;
+            return true;
+        }
+        left => left.map(|left| left - 1),
+    };
+    false
+}
+
 impl Fake {
     /// A system whose GPU offers the classes of a generation.
     pub(super) fn new(class: Class) -> Self {
@@ -121,8 +135,12 @@ impl System for Fake {
     type Mapping = Memory;
 
     fn open(&self, path: &str) -> Result<File, Error> {
-        let number = self.state().open(path);
-        let number = number.ok_or_else(|| Error::Open { path: path.into(), errno: 2 })?;
+        let mut state = self.state();
+        let refused = |errno| Error::Open { path: path.into(), errno };
+        if counted(&mut state.fail_open) {
+            return Err(refused(24));
+        }
+        let number = state.open(path).ok_or_else(|| refused(2))?;
         Ok(File { path: path.into(), number, state: Arc::clone(&self.0) })
     }
 
@@ -152,6 +170,9 @@ impl System for Fake {
         let mut state = self.state();
         if let Some(errno) = state.map_errno.pop() {
             return Err(Error::Map { size, errno });
+        }
+        if counted(&mut state.fail_map) {
+            return Err(Error::Map { size, errno: 12 });
         }
         let storage = state.map(file.number, size);
         let is_doorbell = storage.is_none();

@@ -41,7 +41,7 @@ pub(super) fn open(class: Class, name: &str) -> Opened {
 }
 
 /// Everything once: memory of every kind, copies in pieces, an image, launches on two queues, one after the other by itself.
-fn scenario(fake: &Fake, class: Class) -> Result<(), String> {
+pub(super) fn scenario(fake: &Fake, class: Class) -> Result<(), String> {
     let words = |error: &dyn std::error::Error| error.to_string();
     let device = RawDevice::open(fake.clone(), 0, options()).map_err(|error| words(&error))?;
     let work = || -> Result<(), Error> {

@@ -21,7 +21,7 @@ pub(super) type Use<S> = Hold<LruAllocator<RawAllocator<S>>>;
 
 /// Launches that run in their order. Those of several queues run beside each other.
 pub struct RawQueue<S: System> {
-    state: Mutex<State<S>>,
+    state: Arc<Mutex<State<S>>>,
     context: Arc<Context<S>>,
 }
 
@@ -35,7 +35,8 @@ pub(super) struct Work {
     pub(super) stack: u32,
 }
 
-struct State<S: System> {
+/// What a queue has.
+pub(super) struct State<S: System> {
     // first, so that nothing runs any more when the rest goes
     channel: Channel<S>,
     local: Option<(LocalMemory, Memory<S>)>,
@@ -56,7 +57,9 @@ enum Used<S: System> {
 impl<S: System> RawQueue<S> {
     pub(super) fn new(context: &Arc<Context<S>>, channel: Channel<S>) -> Self {
         let state = State { channel, local: None, pending: VecDeque::new() };
-        Self { state: Mutex::new(state), context: Arc::clone(context) }
+        let state = Arc::new(Mutex::new(state));
+        context.queues().add(&state);
+        Self { state, context: Arc::clone(context) }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<S>> {
@@ -111,13 +114,7 @@ impl<S: System> RawQueue<S> {
     /// [`Error::Stopped`] if a launch did something that the GPU stops channels for; [`Error::TimeOut`], after which launches may
     /// still run.
     pub fn synchronize(&self) -> Result<(), Error> {
-        let mut state = self.lock();
-        let outcome = state.channel.wait(state.channel.latest(), self.context.limit());
-        // after a stop nothing runs any more
-        if !matches!(outcome, Err(Error::TimeOut { .. })) {
-            state.pending.clear();
-        }
-        drop(state);
+        let outcome = self.lock().synchronize(self.context.limit());
         self.context.note(outcome)
     }
 
@@ -157,6 +154,21 @@ impl<S: System> RawQueue<S> {
 }
 
 impl<S: System> State<S> {
+    /// Waits until all launches are done.
+    pub(super) fn synchronize(&mut self, limit: Duration) -> Result<(), Error> {
+        let outcome = self.channel.wait(self.channel.latest(), limit);
+        // after a stop nothing runs any more
+        if !matches!(outcome, Err(Error::TimeOut { .. })) {
+            self.pending.clear();
+        }
+        outcome
+    }
+
+    /// Whether nothing of it runs any more, as its channel was stopped.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.channel.fault().is_err()
+    }
+
     /// Gives back what is not used any more.
     fn release(&mut self) -> Result<(), Error> {
         let reached = self.channel.reached()?;

@@ -1,6 +1,7 @@
 //! Waits that run out, on every generation: what is in flight then harms nothing that comes after.
 
 use core::time::Duration;
+use std::sync::Arc;
 
 use exec_core::{Device as _, Error as CoreError, Spec};
 
@@ -8,7 +9,7 @@ use super::context::Context;
 use super::fake::{Class, Failure, Fake};
 use super::launch_test::{open, options};
 use super::memory::{Memory, Place};
-use super::{Error as RawError, RawDevice};
+use super::{Error as RawError, RawDevice, RawImage};
 use crate::{Error, NvLaunch};
 
 const SIZE: usize = 3 << 20;
@@ -205,6 +206,71 @@ fn a_reset_that_is_waited_for_too_long_is_an_error_that_sticks() {
         device.reset().unwrap();
         assert!(launch().unwrap().unwrap() > Duration::ZERO);
         drop((kernel, image, device));
+        assert_eq!((fake.left(), fake.state().abandoned.clone()), ("".into(), "".into()));
+    }
+}
+
+/// The channel for copies of a device that is being opened, or reset: of the same steps on another system.
+fn copy_channel(class: Class, resets: bool) -> u32 {
+    let (fake, device, image) = open(class, "kernels");
+    if resets {
+        fault(&fake, &device, &image);
+        device.reset().unwrap();
+    }
+    *fake.state().channels().last().unwrap()
+}
+
+fn fault(fake: &Fake, device: &RawDevice<Fake>, image: &Arc<RawImage<Fake>>) {
+    let kernel = device.kernel(image, "globals").unwrap();
+    fake.state().fault = Some(13);
+    let waiting = NvLaunch { wait: true, ..NvLaunch::new(1, 1) };
+    // SAFETY: nothing runs.
+    unsafe { kernel.launch(device.queue(), &[], &waiting) }.unwrap_err();
+}
+
+#[test]
+fn setting_up_the_copy_channel_is_waited_for_no_longer_than_the_limit() {
+    let never = "a channel is at point 0 and not at 1 after 20 ms";
+    for class in Class::GENERATIONS {
+        let fake = Fake::new(class);
+        fake.state().stuck = Some(copy_channel(class, false));
+        let stopped = RawDevice::open(fake.clone(), 0, options()).unwrap_err();
+        assert_eq!(stopped.to_string(), format!("step SetUp: {never}"), "{class:x?}");
+        assert_eq!(fake.state().pushes.len(), 1, "the channel for launches was set up");
+        assert_eq!((fake.left(), fake.state().abandoned.clone()), ("".into(), "".into()));
+
+        let (fake, device, image) = open(class, "kernels");
+        fault(&fake, &device, &image);
+        fake.state().stuck = Some(copy_channel(class, true));
+        assert!(device.reset().unwrap().to_string().contains("Xid 13"));
+        assert!(device.fault().unwrap().to_string().ends_with(never), "{class:x?}");
+        fake.state().stuck = None;
+        assert!(device.reset().is_some() && device.fault().is_none());
+        device.buffer(64, Spec::new().zeroed()).unwrap();
+        drop((image, device));
+        assert_eq!((fake.left(), fake.state().abandoned.clone()), ("".into(), "".into()));
+    }
+}
+
+#[test]
+fn a_new_queue_is_waited_for_no_longer_than_the_limit() {
+    for class in Class::GENERATIONS {
+        let (fake, device, image) = open(class, "kernels");
+        let before = fake.left();
+        fake.state().hangs = true;
+        let error = device.new_queue().unwrap_err().to_string();
+        assert_eq!(error, "a channel is at point 0 and not at 1 after 20 ms", "{class:x?}");
+        assert_eq!(fake.left(), before, "all of it was given back");
+        assert!(device.fault().is_none(), "the others go on");
+        fake.state().hangs = false;
+        let queue = device.new_queue().unwrap();
+        let kernel = device.kernel(&image, "globals").unwrap();
+        let waiting = NvLaunch { wait: true, ..NvLaunch::new(1, 1) };
+        for queue in [&queue, device.queue()] {
+            // SAFETY: nothing runs.
+            assert!(unsafe { kernel.launch(queue, &[], &waiting) }.unwrap().is_some());
+        }
+        drop((queue, kernel, image, device));
         assert_eq!((fake.left(), fake.state().abandoned.clone()), ("".into(), "".into()));
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use super::block::Block;
 use super::driver::{long, word};
 use super::objects::State;
 use super::sass::{Grid, run};
-use crate::raw::qmd::{Field, MAX_SIZE, V3, V4, V5, Version};
+use crate::raw::qmd::{V3, V4, V5, Version};
 
 /// A channel of the GPU.
 #[derive(Debug)]
@@ -41,29 +42,12 @@ pub(in crate::raw) struct Launched {
     pub(in crate::raw) cluster: Option<[u64; 3]>,
     /// The bytes of each bank.
     pub(in crate::raw) banks: Vec<(u32, Vec<u8>)>,
+    /// The block that said so.
+    pub(in crate::raw) bytes: Vec<u8>,
     /// Code at the program's address.
     pub(in crate::raw) code: Vec<u8>,
     /// Local memory as the compute object was told: address, and bytes of a TPC.
     pub(in crate::raw) local_memory: (u64, u64),
-}
-
-/// Where the block of a compute class has its fields, read bit by bit: nothing of what wrote it.
-struct Block<'b> {
-    bytes: &'b [u8],
-    version: &'static Version,
-}
-
-impl Block<'_> {
-    fn get(&self, field: Field, index: u32) -> u64 {
-        let bits = self.version.bits(field, index).unwrap();
-        (bits.low..=bits.high)
-            .map(|bit| u64::from(self.bytes[bit as usize / 8] >> (bit % 8) & 1) << (bit - bits.low))
-            .sum()
-    }
-
-    fn wide(&self, low: Field, high: Field, index: u32) -> u64 {
-        self.get(high, index) << 32 | self.get(low, index)
-    }
 }
 
 impl Channel {
@@ -256,61 +240,48 @@ impl State {
         assert!(self.write(notifier, &notification));
     }
 
+    /// How the GPU's compute class has its blocks.
+    pub(in crate::raw) fn block_version(&self) -> &'static Version {
+        match self.class.compute {
+            0xcdc0.. => &V5,
+            0xcbc0 => &V4,
+            _ => &V3,
+        }
+    }
+
     /// Records a launch, and those that depend on it.
     fn launch(&mut self, number: u32, address: u64, local_memory: (u64, u64)) {
         if let Some(error) = self.fault.take() {
             return self.stop(number, error);
         }
         assert!(address.is_multiple_of(256));
-        let version = match self.class.compute {
-            0xcdc0.. => &V5,
-            0xcbc0 => &V4,
-            _ => &V3,
+        let version = self.block_version();
+        let mut bytes = vec![0; version.size];
+        assert!(self.read(address, &mut bytes));
+        let reading =
+            Block { bytes: &bytes, version }.read().unwrap_or_else(|error| panic!("{error}"));
+        let bank = |&(index, address, size): &(u32, u64, u64)| {
+            let mut bytes = vec![0; size as usize];
+            assert!(self.read(address, &mut bytes), "bank {index}");
+            (index, bytes)
         };
-        let mut bytes = [0; MAX_SIZE];
-        assert!(self.read(address, &mut bytes[..version.size]));
-        let block = Block { bytes: &bytes, version };
-        assert_eq!(block.get(Field::MajorVersion, 0), version.major);
-        let program = block.wide(Field::ProgramAddressLower, Field::ProgramAddressUpper, 0)
-            << version.program_shift;
-        let bank = |index: u32| {
-            (block.get(Field::ConstantBankValid, index) == 1).then(|| {
-                let address = block.wide(
-                    Field::ConstantBankAddressLower,
-                    Field::ConstantBankAddressUpper,
-                    index,
-                );
-                let mut bytes = vec![0; block.get(Field::ConstantBankSize, index) as usize * 16];
-                assert!(self.read(address << version.constant_shift, &mut bytes), "bank {index}");
-                (index, bytes)
-            })
-        };
+        let program = reading.program;
         let mut code = vec![0; 128];
         assert!(self.read(program, &mut code), "code at {program:#x}");
-        let cluster = (version.major > 3 && block.get(Field::Type, 0) == 3).then(|| {
-            [Field::ClusterWidth, Field::ClusterHeight, Field::ClusterDepth]
-                .map(|field| block.get(field, 0))
-        });
         let launched = Launched {
             channel: number,
             program,
-            grid: [Field::GridWidth, Field::GridHeight, Field::GridDepth]
-                .map(|field| block.get(field, 0)),
-            block: [Field::BlockWidth, Field::BlockHeight, Field::BlockDepth]
-                .map(|field| block.get(field, 0)),
-            shared: block.get(Field::SharedMemorySize, 0) << version.shared_shift,
-            local: block.get(Field::LocalMemoryHigh, 0) << version.local_shift,
-            registers: block.get(Field::RegisterCount, 0),
-            cluster,
-            banks: (0..8).filter_map(bank).collect(),
+            grid: reading.grid,
+            block: reading.block,
+            shared: reading.shared,
+            local: reading.local,
+            registers: reading.registers,
+            cluster: reading.cluster,
+            banks: reading.banks.iter().map(bank).collect(),
+            bytes,
             code,
             local_memory,
         };
-        let has_next = block.get(Field::DependentEnable, 0) == 1;
-        let next = has_next.then(|| {
-            assert_eq!(block.get(Field::DependentAction, 0), 1);
-            block.get(Field::DependentPointer, 0) << 8
-        });
         if self.runs {
             let sides = |sides: [u64; 3]| sides.map(|side| side as u32);
             let version = self.class.sm_version;
@@ -329,7 +300,7 @@ impl State {
             }
         }
         self.launched.push(launched);
-        if let Some(next) = next {
+        if let Some(next) = reading.next {
             self.launch(number, next, local_memory);
         }
     }

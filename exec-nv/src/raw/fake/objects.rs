@@ -77,6 +77,9 @@ pub(in crate::raw) struct State {
     pub(in crate::raw) fail_at: Option<(usize, Failure)>,
     /// What the next mappings fail with.
     pub(in crate::raw) map_errno: Vec<i32>,
+    /// How many files open, and mappings are made, before one is not; nothing when that has been.
+    pub(in crate::raw) fail_open: Option<usize>,
+    pub(in crate::raw) fail_map: Option<usize>,
     /// Whether channels read anything.
     pub(in crate::raw) hangs: bool,
     /// A channel that reads nothing.
@@ -129,6 +132,8 @@ impl State {
             calls: Vec::new(),
             fail_at: None,
             map_errno: Vec::new(),
+            fail_open: None,
+            fail_map: None,
             hangs: false,
             stuck: None,
             runs: false,
@@ -271,6 +276,11 @@ impl State {
 
     pub(in crate::raw) fn files(&self) -> usize {
         self.files.len()
+    }
+
+    /// Channels, oldest first.
+    pub(in crate::raw) fn channels(&self) -> Vec<u32> {
+        self.channels.keys().copied().collect()
     }
 
     /// How many ranges of addresses are taken.
