@@ -19,25 +19,34 @@ pub(crate) fn attributes(launch: &NvLaunch) -> Vec<CUlaunchAttribute> {
     let rows = [
         launch
             .cooperative
-            .then_some((Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, Value { cooperative: 1 })),
+            .then(|| (Id::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value(|value| value.cooperative = 1))),
         launch.cluster.map(|[x, y, z]| {
-            let value = Value { clusterDim: ClusterForm { x, y, z } };
+            let value = value(|value| value.clusterDim = ClusterForm { x, y, z });
             (Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value)
         }),
         asked.cluster_policy.map(|asked| {
-            let value = Value { clusterSchedulingPolicyPreference: policy(asked) };
+            let value = value(|value| value.clusterSchedulingPolicyPreference = policy(asked));
             (Id::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, value)
         }),
-        asked.programmatic.then_some((
-            Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-            Value { programmaticStreamSerializationAllowed: 1 },
-        )),
-        asked.priority.map(|priority| (Id::CU_LAUNCH_ATTRIBUTE_PRIORITY, Value { priority })),
+        asked.programmatic.then(|| {
+            let value = value(|value| value.programmaticStreamSerializationAllowed = 1);
+            (Id::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value)
+        }),
+        asked.priority.map(|priority| {
+            (Id::CU_LAUNCH_ATTRIBUTE_PRIORITY, value(|value| value.priority = priority))
+        }),
     ];
     rows.into_iter()
         .flatten()
         .map(|(id, value)| CUlaunchAttribute { id, pad: [0; 4], value })
         .collect()
+}
+
+/// A value of 64 bytes that are zero but for what is set: the driver is given all of them.
+fn value(set: impl FnOnce(&mut Value)) -> Value {
+    let mut value = Value { pad: [0; 64] };
+    set(&mut value);
+    value
 }
 
 /// The launch with these attributes, which live as long as what is given is used.

@@ -3,6 +3,8 @@
 #![cfg(all(feature = "driver", unix))]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "layer/other.rs"]
+mod other;
 mod stub;
 #[path = "layer/uses.rs"]
 mod uses;
@@ -67,7 +69,7 @@ fn every_function_is_called_and_its_failure_is_named_and_loses_nothing() {
     assert!(missing.is_empty(), "never called: {missing:?}");
     for function in called {
         let count = stub_count(&calls, function);
-        for at in BTreeSet::from([1, count / 2 + 1, count]) {
+        for at in 1..=count {
             stub.forget();
             stub.fail(function, 801, at);
             let outcome = everything(&stub);
@@ -167,6 +169,20 @@ fn graphs_keep_what_they_use_and_say_what_cannot_be() {
     // SAFETY: the stub runs nothing.
     let error = unsafe { ready.launch(other.queue()) }.unwrap_err();
     assert!(matches!(error, Error::Core(CoreError::OtherDevice { .. })), "{error}");
+    // as many calls, in another order, and others
+    let second = one.add_join(&[]).unwrap();
+    let last = [two.add_join(&[]).unwrap()];
+    two.add_join(&last).unwrap();
+    let error = two.instantiate().unwrap().update(&one).unwrap_err().to_string();
+    assert!(error.ends_with("in another way (2), at call 1"), "{error}");
+    let filled = device.buffer(64, Spec::new()).unwrap();
+    let mut three = NvGraph::new(&device).unwrap();
+    three.add_fill(&[], &filled, 0).unwrap();
+    three.add_join(&[]).unwrap();
+    let error = three.instantiate().unwrap().update(&one).unwrap_err().to_string();
+    assert!(error.ends_with("(3), at call 0"), "{error}");
+    one.add_join(&[second]).unwrap();
+    drop((filled, three));
     let far = other.buffer(64, Spec::new()).unwrap();
     assert!(matches!(one.add_fill(&[], &far, 0), Err(Error::Core(CoreError::OtherDevice { .. }))));
     // SAFETY: the stub runs nothing.
@@ -328,5 +344,28 @@ fn attributes_that_the_device_has_not_are_refused() {
     assert_eq!((found.driver, found.image.unwrap().blocks, found.agree()), (8, 2, false));
     let queue = device.new_queue_with(QueueOptions { beside_default: true, priority: -5 }).unwrap();
     drop((queue, kernel, image, device));
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn what_is_ones_own_is_not_opened_as_another_process_has_it() {
+    let name = "what_is_ones_own_is_not_opened_as_another_process_has_it";
+    let Some(stub) = stub(name) else { return };
+    let device = stub.device().unwrap();
+    let buffer = device.buffer(64, Spec::new()).unwrap();
+    let error = device.open_memory(device.share_memory(&buffer).unwrap()).unwrap_err();
+    assert!(
+        error.to_string().contains("cuIpcOpenMemHandle") && error.to_string().contains("201"),
+        "{error}"
+    );
+    let mark = device.queue().record_shareable().unwrap();
+    let error = device.open_event(mark.share().unwrap()).unwrap_err();
+    assert!(
+        error.to_string().contains("cuIpcOpenEventHandle") && error.to_string().contains("201"),
+        "{error}"
+    );
+    let (memory, event) = other::names(&stub);
+    drop((device.open_memory(memory).unwrap(), device.open_event(event).unwrap()));
+    drop((buffer, mark, device));
     assert_eq!(stub.left(), "");
 }

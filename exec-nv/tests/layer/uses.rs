@@ -5,6 +5,7 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 
+use crate::other;
 use crate::stub::Stub;
 use exec_core::{Allocator as _, Buffer, Device as _, Scalar, Spec};
 use exec_nv::{
@@ -33,7 +34,7 @@ pub(crate) fn open(stub: &Stub) -> Result<[NvDevice; 2], Error> {
     Ok([open(0)?, open(1)?])
 }
 
-pub(crate) fn memory(device: &NvDevice) -> Result<(), Error> {
+pub(crate) fn memory(device: &NvDevice, stub: &Stub) -> Result<(), Error> {
     let pool = device.memory_pool()?;
     pool.set_release_threshold(1 << 20)?;
     assert_eq!(pool.release_threshold()?, 1 << 20);
@@ -52,10 +53,11 @@ pub(crate) fn memory(device: &NvDevice) -> Result<(), Error> {
     range.map(0, &there)?;
     range.unmap(piece)?;
     let buffer = device.buffer(4096, Spec::new())?;
-    let name = device.share_memory(&buffer)?;
-    drop(device.open_memory(name)?);
-    let mark = device.queue().record_shareable()?;
-    device.queue().wait_for_event(&device.open_event(mark.share()?)?)?;
+    device.share_memory(&buffer)?;
+    device.queue().record_shareable()?.share()?;
+    let (memory, mark) = other::names(stub);
+    drop(device.open_memory(memory)?);
+    device.queue().wait_for_event(&device.open_event(mark)?)?;
     Ok(())
 }
 
@@ -113,17 +115,20 @@ pub(crate) fn graphs(device: &NvDevice) -> Result<(), Error> {
         ready.set_kernel(node, &kernel, &[], &NvLaunch::new(8, 32))?;
         ready.launch(&queue)?;
     }
-    let captured = NvGraph::capture(&queue, |queue| {
-        queue.copy(&from, &to)?;
-        // SAFETY: the stub runs nothing.
-        unsafe {
-            for _ in 0..3 {
-                kernel.launch(queue, &[], &USUAL)?;
+    let capture = |launch: &NvLaunch| {
+        NvGraph::capture(&queue, |queue| {
+            queue.copy(&from, &to)?;
+            // SAFETY: the stub runs nothing.
+            unsafe {
+                for _ in 0..3 {
+                    kernel.launch(queue, &[], launch)?;
+                }
             }
-        }
-        Ok(())
-    })?;
-    ready.update(&captured)?;
+            Ok(())
+        })
+    };
+    let mut captured = capture(&USUAL)?.instantiate()?;
+    captured.update(&capture(&NvLaunch::new(8, 32))?)?;
     queue.synchronize()
 }
 
@@ -211,7 +216,7 @@ pub(crate) fn rest(device: &NvDevice) -> Result<(), Error> {
 
 pub(crate) fn everything(stub: &Stub) -> Result<(), Error> {
     let [device, other] = open(stub)?;
-    memory(&device)?;
+    memory(&device, stub)?;
     devices(&device, &other)?;
     code(&device)?;
     graphs(&device)?;

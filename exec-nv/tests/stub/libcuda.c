@@ -3,7 +3,8 @@
  * It records calls, keeps count of what was made and not given back, and can fail at the n-th call of any function. Device
  * memory is memory of the process; kernels do not run: a launch is recorded with its parameters, as the cubin describes them.
  *
- * A line is a function and its arguments in their order, but for places where it puts something. What was made has the number that it has
+ * A line is a function and its arguments in their order, but for places where it puts something; of an image, its size and a hash of its
+ * bytes; of an option, its number and value. What was made has the number that it has
  * among its kind ("stream 2"), an address in it how far in it is ("memory 1+64"); null is "none", and any other address "host".
  *
  * Tests call stub_*; programs are steered by the environment:
@@ -16,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 typedef int CUresult;
@@ -214,7 +216,23 @@ CUresult cuCtxEnablePeerAccess(void *peer, unsigned flags) { CALL(" %s %u", of(p
 
 /* ---- memory ---- */
 
-static void *memory(size_t size) { return size > 1 << 28 ? 0 : aligned_alloc(512, (size + 511) & ~(size_t)511); }
+/* Addresses are the same in every run, as code is made for them; where they are taken, any. */
+static void *memory(size_t size) {
+    static uintptr_t next = 0x200000000000;
+    size_t whole = (size + 0xffff) & ~(size_t)0xffff;
+    if (size > 1 << 28) return 0;
+    void *found = mmap((void *)next, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    next += whole + 0x10000;
+    return found == MAP_FAILED ? 0 : found;
+}
+static CUresult give(void *what, int kind) {
+    size_t size = 0;
+    for (size_t i = 0; i < live_count; i++)
+        if (live[i].what == what && live[i].kind == kind) size = live[i].size;
+    CUresult result = gone(what, kind);
+    if (!result) munmap(what, (size + 0xffff) & ~(size_t)0xffff);
+    return result;
+}
 
 CUresult cuMemGetInfo_v2(size_t *free, size_t *total) { CALL(""); *free = 1 << 29, *total = 1 << 30; return 0; }
 static CUresult take(CUdeviceptr *address, size_t size, int kind) {
@@ -231,23 +249,17 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
     for (size_t i = 0; i < live_count; i++)
         if (live[i].what == what && live[i].kind == MANAGED_MEMORY) managed = 1;
     CALL(" %s", of(what));
-    CUresult result = gone(what, managed ? MANAGED_MEMORY : DEVICE_MEMORY);
-    if (!result) free(what);
-    return result;
+    return give(what, managed ? MANAGED_MEMORY : DEVICE_MEMORY);
 }
 CUresult cuMemFreeAsync(CUdeviceptr address, void *stream) {
     CALL(" %s %s", AT(address), of(stream));
-    CUresult result = gone((void *)(uintptr_t)address, ASYNC_MEMORY);
-    if (!result) free((void *)(uintptr_t)address);
-    return result;
+    return give((void *)(uintptr_t)address, ASYNC_MEMORY);
 }
 CUresult cuMemHostAlloc(void **address, size_t size, unsigned flags) { CALL(" %zu %u", size, flags); *address = memory(size); return made_of(*address, PINNED_MEMORY, size); }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *device, void *host, unsigned flags) { CALL(" %s %u", of(host), flags); *device = (CUdeviceptr)(uintptr_t)host; return 0; }
 CUresult cuMemFreeHost(void *address) {
     CALL(" %s", of(address));
-    CUresult result = gone(address, PINNED_MEMORY);
-    if (!result) free(address);
-    return result;
+    return give(address, PINNED_MEMORY);
 }
 CUresult cuMemHostRegister_v2(void *address, size_t size, unsigned flags) { CALL(" %s %zu %u", of(address), size, flags); return made_of(address, REGISTERED, size); }
 CUresult cuMemHostUnregister(void *address) { CALL(" %s", of(address)); return gone(address, REGISTERED); }
@@ -276,11 +288,19 @@ static CUresult drop(void *what, int kind) {
     if (!result) free(what);
     return result;
 }
-/* A stream whose calls go into a graph counts them. */
-struct stream { int capturing, nodes; };
-static int captured(void *stream) {
+/* What a graph has: of each node its kind, which nodes of the graph it comes after, as a sum of numbers, and its address when it has one. */
+enum { EMPTY_NODE, KERNEL_NODE, COPY_NODE, FILL_NODE, GRAPH_NODE };
+#define MOST_NODES 1024
+struct graph { int nodes; struct { int kind; unsigned after; char *address; } of[MOST_NODES]; };
+static unsigned node_number(int index) { return (index + 1) * 2654435761u; }
+/* A stream whose calls go into a graph: each comes after the one before. */
+struct stream { int capturing; struct graph graph; };
+static int captured(void *stream, int kind) {
     struct stream *one = stream;
-    return one && one->capturing ? ++one->nodes : 0;
+    if (!one || !one->capturing || one->graph.nodes == MOST_NODES) return 0;
+    int index = one->graph.nodes++;
+    one->graph.of[index].kind = kind, one->graph.of[index].after = index ? node_number(index - 1) : 0;
+    return 1;
 }
 CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
     CALL(" %u %d", flags, priority);
@@ -291,12 +311,12 @@ CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) { CALL(""); *lea
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, void *stream) {
     CALL(" %s %s %zu %s", AT(to), AT(from), size, of(stream));
     if (is_dead(to) || is_dead(from)) return 700;
-    if (!captured(stream)) memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
+    if (!captured(stream, COPY_NODE)) memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
     return 0;
 }
 CUresult cuMemcpyPeerAsync(CUdeviceptr to, void *to_context, CUdeviceptr from, void *from_context, size_t size, void *stream) {
     CALL(" %s %s %s %s %zu %s", AT(to), of(to_context), AT(from), of(from_context), size, of(stream));
-    if (!captured(stream)) memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
+    if (!captured(stream, COPY_NODE)) memcpy((void *)(uintptr_t)to, (void *)(uintptr_t)from, size);
     return 0;
 }
 CUresult cuStreamDestroy_v2(void *stream) { CALL(" %s", of(stream)); return drop(stream, STREAM); }
@@ -325,6 +345,26 @@ static size_t image_size(const unsigned char *image) {
             end = sections[i].sh_offset + sections[i].sh_size;
     return end;
 }
+/* Size and bytes of an image, as a line has them: a hash (FNV-1a) for the bytes. */
+static const char *image_words(const unsigned char *image, size_t size) {
+    static char line[64];
+    unsigned long long hash = 0xcbf29ce484222325;
+    for (size_t i = 0; i < size; i++) hash = (hash ^ image[i]) * 0x100000001b3;
+    snprintf(line, sizeof line, "%zu bytes %016llx", size, hash);
+    return line;
+}
+/* Options of the driver's compiler, number and value of each: logs (3, 5) are places, the rest is numbers. */
+static const char *options_words(unsigned count, const int *options, void **values) {
+    static char lines[4][256];
+    static unsigned next;
+    char *line = lines[next++ % 4];
+    size_t end = snprintf(line, sizeof lines[0], " %u options", count);
+    for (unsigned i = 0; i < count && end < sizeof lines[0]; i++) {
+        if (options[i] == 3 || options[i] == 5) end += snprintf(line + end, sizeof lines[0] - end, " %d:%s", options[i], of(values[i]));
+        else end += snprintf(line + end, sizeof lines[0] - end, " %d:%zu", options[i], (size_t)values[i]);
+    }
+    return line;
+}
 static CUresult load(void **place, const void *image, size_t size, int kind) {
     struct module *module = calloc(1, sizeof *module);
     module->image = malloc(size), module->size = size;
@@ -334,7 +374,7 @@ static CUresult load(void **place, const void *image, size_t size, int kind) {
 }
 CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, int *options, void **values) {
     size_t size = image_size(image);
-    CUresult failed = call(__func__, " %zu %u", size, count);
+    CUresult failed = call(__func__, " %s%s", image_words(image, size), options_words(count, options, values));
     if (failed) {
         if (count == 2 && options[0] == 5) snprintf(values[0], (size_t)values[1], "ptxas stub: line 1; what is wrong\n");
         return failed;
@@ -343,7 +383,7 @@ CUresult cuModuleLoadDataEx(void **module, const void *image, unsigned count, in
 }
 CUresult cuModuleLoadData(void **module, const void *image) {
     size_t size = image_size(image);
-    CALL(" %zu", size);
+    CALL(" %s", image_words(image, size));
     return load(module, image, size, MODULE);
 }
 CUresult cuModuleUnload(void *handle) {
@@ -452,23 +492,35 @@ static char *parameters(const struct function *function, void **values) {
 }
 CUresult cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned shared, void *stream, void **values, void **extra) {
-    CALL(" %s %ux%ux%u %ux%ux%u %u %s%s", function->name, gx, gy, gz, bx, by, bz, shared, of(stream), parameters(function, values));
-    captured(stream);
+    CALL(" %s %ux%ux%u %ux%ux%u %u %s%s%s", function->name, gx, gy, gz, bx, by, bz, shared, of(stream), parameters(function, values),
+         extra ? " extra" : "");
+    captured(stream, KERNEL_NODE);
     return 0;
 }
 struct attribute { int id; char pad[4]; unsigned value[16]; };
 struct config { unsigned grid[3], block[3], shared; void *stream; struct attribute *attributes; unsigned count; };
-CUresult cuLaunchKernelEx(const struct config *config, struct function *function, void **values, void **extra) {
-    char attributes[128] = "";
-    size_t end = 0;
-    for (unsigned i = 0; i < config->count; i++) {
+/* Attributes of a launch: the words of each as far as they are not zero, of which a priority is signed; a cooperative launch (2) is 1. */
+static const char *attribute_words(int id, const unsigned *value) {
+    static char line[256];
+    int count = 16, end = snprintf(line, sizeof line, id == 2 && value[0] == 1 ? "%d" : "%d %d", id, (int)value[0]);
+    if (id == 4) end = snprintf(line, sizeof line, "cluster %ux%ux%u", value[0], value[1], value[2]);
+    while (count > (id == 4 ? 3 : 1) && !value[count - 1]) count--;
+    for (int i = id == 4 ? 3 : 1; i < count; i++) end += snprintf(line + end, sizeof line - end, ",%u", value[i]);
+    return line;
+}
+static const char *config_words(const struct config *config) {
+    static char line[1024];
+    size_t end = snprintf(line, sizeof line, "%ux%ux%u %ux%ux%u %u %s", config->grid[0], config->grid[1], config->grid[2], config->block[0],
+                          config->block[1], config->block[2], config->shared, of(config->stream));
+    for (unsigned i = 0; i < config->count && end < sizeof line; i++) {
         const struct attribute *one = &config->attributes[i];
-        end += snprintf(attributes + end, sizeof attributes - end, one->id == 4 ? " cluster %ux%ux%u" : one->id == 2 ? " attribute 2" : " attribute %4$u %1$d",
-                        one->value[0], one->value[1], one->value[2], (unsigned)one->id);
+        end += snprintf(line + end, sizeof line - end, "%s%s", one->id == 4 ? " " : " attribute ", attribute_words(one->id, one->value));
     }
-    CALL(" %s %ux%ux%u %ux%ux%u %u %s%s%s", function->name, config->grid[0], config->grid[1], config->grid[2], config->block[0],
-         config->block[1], config->block[2], config->shared, of(config->stream), attributes, parameters(function, values));
-    captured(config->stream);
+    return line;
+}
+CUresult cuLaunchKernelEx(const struct config *config, struct function *function, void **values, void **extra) {
+    CALL(" %s %s%s%s", function->name, config_words(config), parameters(function, values), extra ? " extra" : "");
+    captured(config->stream, KERNEL_NODE);
     return 0;
 }
 

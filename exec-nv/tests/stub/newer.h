@@ -38,9 +38,9 @@ CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, size_t size, void *str
 
 struct link { void *bytes; size_t size; };
 
-CUresult cuLinkCreate_v2(unsigned count, int *options, void **values, struct link **state) { CALL(" %u", count); *state = calloc(1, sizeof **state); return made(*state, LINKER); }
+CUresult cuLinkCreate_v2(unsigned count, int *options, void **values, struct link **state) { CALL("%s", options_words(count, options, values)); *state = calloc(1, sizeof **state); return made(*state, LINKER); }
 CUresult cuLinkAddData_v2(struct link *state, unsigned kind, void *data, size_t size, const char *name, unsigned count, int *options, void **values) {
-    CALL(" %s %u %zu %s %u", of(state), kind, size, name, count);
+    CALL(" %s %u %s %s%s", of(state), kind, image_words(data, size), name, options_words(count, options, values));
     state->bytes = data, state->size = size;
     return 0;
 }
@@ -49,7 +49,6 @@ CUresult cuLinkDestroy(void *state) { CALL(" %s", of(state)); return drop(state,
 
 /* ---- graphs ---- */
 
-struct graph { int nodes; };
 typedef void *CUgraphNode;
 /* Nodes of all graphs are told apart by their address. */
 static char nodes[1 << 16];
@@ -70,17 +69,16 @@ static const char *after_words(void *graph, CUgraphNode *after, size_t count) {
     return line;
 }
 
-CUresult cuStreamBeginCapture_v2(struct stream *stream, unsigned mode) { CALL(" %s %u", of(stream), mode); stream->capturing = 1, stream->nodes = 0; return 0; }
-static CUresult new_graph(struct graph **graph, int count) {
+CUresult cuStreamBeginCapture_v2(struct stream *stream, unsigned mode) { CALL(" %s %u", of(stream), mode); stream->capturing = 1, stream->graph.nodes = 0; return 0; }
+static CUresult new_graph(struct graph **graph, const struct graph *as) {
     *graph = calloc(1, sizeof **graph);
-    (*graph)->nodes = count;
+    if (as) **graph = *as;
     return made(*graph, GRAPH);
 }
 CUresult cuStreamEndCapture(struct stream *stream, struct graph **graph) {
-    int count = stream->nodes;
     stream->capturing = 0;
     CALL(" %s", of(stream));
-    return new_graph(graph, count);
+    return new_graph(graph, &stream->graph);
 }
 CUresult cuGraphCreate(struct graph **graph, unsigned flags) { CALL(" %u", flags); return new_graph(graph, 0); }
 CUresult cuGraphDestroy(void *graph) { CALL(" %s", of(graph)); return drop(graph, GRAPH); }
@@ -88,39 +86,61 @@ CUresult cuGraphDestroyNode(CUgraphNode node) { CALL(" %s", node_word(node)); re
 CUresult cuGraphGetNodes(struct graph *graph, CUgraphNode *found, size_t *count) {
     CALL(" %s %s", of(graph), found ? "all" : "number");
     if (!found) { *count = graph->nodes; return 0; }
-    for (size_t i = 0; i < *count; i++) found[i] = nodes + node_count++;
+    for (size_t i = 0; i < *count && i < graph->nodes; i++) {
+        if (!graph->of[i].address) graph->of[i].address = nodes + node_count++;
+        found[i] = graph->of[i].address;
+    }
     return 0;
 }
-static CUresult add_node(CUgraphNode *node, struct graph *graph) { graph->nodes++, *node = nodes + node_count++; return 0; }
-CUresult cuGraphAddEmptyNode(CUgraphNode *node, struct graph *graph, CUgraphNode *after, size_t count) { CALL(" %s", after_words(graph, after, count)); return add_node(node, graph); }
+static CUresult add_node(CUgraphNode *node, struct graph *graph, CUgraphNode *after, size_t count, int kind) {
+    int index = graph->nodes;
+    if (index == MOST_NODES) return 2;
+    unsigned sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        int found = 0;
+        for (int other = 0; other < index; other++)
+            if (graph->of[other].address == after[i]) sum += node_number(other), found = 1;
+        if (!found) return 1; /* CUDA_ERROR_INVALID_VALUE: a node of another graph */
+    }
+    graph->of[index].kind = kind, graph->of[index].after = sum, *node = graph->of[index].address = nodes + node_count++;
+    graph->nodes++;
+    return 0;
+}
+CUresult cuGraphAddEmptyNode(CUgraphNode *node, struct graph *graph, CUgraphNode *after, size_t count) { CALL(" %s", after_words(graph, after, count)); return add_node(node, graph, after, count, EMPTY_NODE); }
 struct kernel_node { struct function *function; unsigned grid[3], block[3], shared; void **values, **extra; void *kernel, *context; };
 static void kernel_words(char *line, size_t size, const struct kernel_node *one) {
-    snprintf(line, size, " %s %ux%ux%u %ux%ux%u %u%s", one->function->name, one->grid[0], one->grid[1], one->grid[2], one->block[0],
-             one->block[1], one->block[2], one->shared, parameters(one->function, one->values));
+    snprintf(line, size, " %s %ux%ux%u %ux%ux%u %u%s extra %s kernel %s %s", one->function->name, one->grid[0], one->grid[1], one->grid[2],
+             one->block[0], one->block[1], one->block[2], one->shared, parameters(one->function, one->values), of(one->extra), of(one->kernel),
+             one->context ? of(one->context) : "no context");
 }
 CUresult cuGraphAddKernelNode_v2(CUgraphNode *node, struct graph *graph, CUgraphNode *after, size_t count, const struct kernel_node *one) {
-    char line[4096];
+    char line[3500];
     kernel_words(line, sizeof line, one);
     CALL(" %s%s", after_words(graph, after, count), line);
-    return add_node(node, graph);
+    return add_node(node, graph, after, count, KERNEL_NODE);
 }
-CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int attribute, const unsigned *value) { CALL(" %s %d %u", node_word(node), attribute, value[0]); return 0; }
+CUresult cuGraphKernelNodeSetAttribute(CUgraphNode node, int attribute, const unsigned *value) { CALL(" %s %s", node_word(node), attribute_words(attribute, value)); return 0; }
 /* CUDA_MEMCPY3D: twice x, y, z, level, type, host, device, array, reserved, pitch, height; then the size. */
 struct copy_end { size_t x, y, z, level; unsigned type; void *host; CUdeviceptr device; void *array, *reserved; size_t pitch, height; };
 struct copy_node { struct copy_end from, to; size_t width, height, depth; };
+static int copy_end_words(char *line, size_t size, const struct copy_end *end) {
+    return snprintf(line, size, " %zu,%zu,%zu level %zu type %u host %s device %s array %s%s pitch %zu height %zu", end->x, end->y, end->z, end->level, end->type,
+                    of(end->host), AT(end->device), of(end->array), end->reserved ? " RESERVED" : "", end->pitch, end->height);
+}
 CUresult cuGraphAddMemcpyNode(CUgraphNode *node, struct graph *graph, CUgraphNode *after, size_t count, const struct copy_node *one, void *context) {
-    char line[256];
-    snprintf(line, sizeof line, " %zux%zux%zu type %u %s to type %u %s %s", one->width, one->height, one->depth, one->from.type, AT(one->from.device),
-             one->to.type, AT(one->to.device), of(context));
+    char line[1024];
+    size_t end = copy_end_words(line, sizeof line, &one->from);
+    end += snprintf(line + end, sizeof line - end, " to"), end += copy_end_words(line + end, sizeof line - end, &one->to);
+    snprintf(line + end, sizeof line - end, " size %zux%zux%zu %s", one->width, one->height, one->depth, of(context));
     CALL(" %s%s", after_words(graph, after, count), line);
-    return add_node(node, graph);
+    return add_node(node, graph, after, count, COPY_NODE);
 }
 struct fill_node { CUdeviceptr to; size_t pitch; unsigned value, size; size_t width, height; };
 CUresult cuGraphAddMemsetNode(CUgraphNode *node, struct graph *graph, CUgraphNode *after, size_t count, const struct fill_node *one, void *context) {
     char line[128];
-    snprintf(line, sizeof line, " %s %u of %u, %zux%zu %s", AT(one->to), one->value, one->size, one->width, one->height, of(context));
+    snprintf(line, sizeof line, " %s pitch %zu value %u of %u, %zux%zu %s", AT(one->to), one->pitch, one->value, one->size, one->width, one->height, of(context));
     CALL(" %s%s", after_words(graph, after, count), line);
-    return add_node(node, graph);
+    return add_node(node, graph, after, count, FILL_NODE);
 }
 CUresult cuGraphInstantiateWithFlags(struct graph **ready, struct graph *graph, unsigned long long flags) {
     CALL(" %s %llu", of(graph), flags);
@@ -130,9 +150,9 @@ CUresult cuGraphInstantiateWithFlags(struct graph **ready, struct graph *graph, 
 }
 CUresult cuGraphExecDestroy(void *ready) { CALL(" %s", of(ready)); return drop(ready, GRAPH_EXEC); }
 CUresult cuGraphUpload(void *ready, void *stream) { CALL(" %s %s", of(ready), of(stream)); return 0; }
-CUresult cuGraphLaunch(void *ready, void *stream) { CALL(" %s %s", of(ready), of(stream)); captured(stream); return 0; }
+CUresult cuGraphLaunch(void *ready, void *stream) { CALL(" %s %s", of(ready), of(stream)); captured(stream, GRAPH_NODE); return 0; }
 CUresult cuGraphExecKernelNodeSetParams_v2(void *ready, CUgraphNode node, const struct kernel_node *one) {
-    char line[4096];
+    char line[3500];
     kernel_words(line, sizeof line, one);
     CALL(" %s %s%s", of(ready), node_word(node), line);
     return 0;
@@ -140,18 +160,29 @@ CUresult cuGraphExecKernelNodeSetParams_v2(void *ready, CUgraphNode node, const 
 struct outcome { unsigned result; CUgraphNode node, from; };
 CUresult cuGraphExecUpdate_v2(struct graph *ready, struct graph *graph, struct outcome *outcome) {
     CALL(" %s %s", of(ready), of(graph));
-    if (ready->nodes == graph->nodes) return 0;
-    outcome->result = 2, outcome->node = nodes + node_count - 1;
+    int least = ready->nodes < graph->nodes ? ready->nodes : graph->nodes, at = 0;
+    while (at < least && ready->of[at].kind == graph->of[at].kind && ready->of[at].after == graph->of[at].after) at++;
+    if (at == ready->nodes && at == graph->nodes) return 0;
+    /* CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, or _TOPOLOGY_CHANGED */
+    outcome->result = ready->nodes == graph->nodes && ready->of[at].kind != graph->of[at].kind ? 3 : 2;
+    outcome->node = at < graph->nodes ? graph->of[at].address : 0, outcome->from = 0;
     return 910; /* CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE */
 }
 
 /* ---- virtual memory: handles are numbers, and memory is there as soon as its addresses ---- */
 
 static unsigned long long next_handle = 0x1000;
-struct properties { unsigned kind, handles, location, device; };
+struct properties { unsigned kind, handles, location, device; void *metadata; unsigned char compression, direct; unsigned short usage; unsigned char reserved[4]; };
+static const char *properties_words(const struct properties *of) {
+    static char line[256];
+    unsigned reserved = of->reserved[0] | of->reserved[1] | of->reserved[2] | of->reserved[3];
+    snprintf(line, sizeof line, "kind %u handles %u location %u device %u metadata %s compression %u direct %u usage %u%s", of->kind, of->handles, of->location,
+             of->device, of->metadata ? "some" : "none", of->compression, of->direct, of->usage, reserved ? " RESERVED" : "");
+    return line;
+}
 
 CUresult cuMemGetAllocationGranularity(size_t *size, const struct properties *of, unsigned option) {
-    CALL(" kind %u handles %u location %u device %u option %u", of->kind, of->handles, of->location, of->device, option);
+    CALL(" %s option %u", properties_words(of), option);
     *size = option ? 2 << 20 : 64 << 10;
     return 0;
 }
@@ -167,7 +198,7 @@ CUresult cuMemAddressFree(CUdeviceptr address, size_t size) {
     return result;
 }
 CUresult cuMemCreate(unsigned long long *handle, size_t size, const struct properties *of, unsigned long long flags) {
-    CALL(" %zu kind %u handles %u location %u device %u flags %llu", size, of->kind, of->handles, of->location, of->device, flags);
+    CALL(" %zu %s flags %llu", size, properties_words(of), flags);
     if (size > 1 << 28) return 2;
     *handle = next_handle++;
     return made((void *)(uintptr_t)*handle, PHYSICAL);
@@ -187,35 +218,52 @@ CUresult cuMemSetAccess(CUdeviceptr address, size_t size, const struct access *a
 }
 CUresult cuMemExportToShareableHandle(int *file, unsigned long long handle, unsigned kind, unsigned long long flags) {
     CALL(" %s %u %llu", AT(handle), kind, flags);
-    *file = dup(0);
-    return *file < 0 ? 1 : 0;
+    char words[48];
+    snprintf(words, sizeof words, "physical memory of a stub: %s", AT(handle));
+    *file = memfd_create("physical", MFD_CLOEXEC);
+    return *file < 0 || write(*file, words, sizeof words) < 0 ? 1 : 0;
 }
 CUresult cuMemImportFromShareableHandle(unsigned long long *handle, void *file, unsigned kind) {
-    CALL(" %u", kind);
-    if (lseek((int)(intptr_t)file, 0, SEEK_CUR) < 0 && !isatty((int)(intptr_t)file) && dup2((int)(intptr_t)file, (int)(intptr_t)file) < 0) return 1;
+    char words[48] = "";
+    const char *start = "physical memory of a stub: ";
+    pread((int)(intptr_t)file, words, sizeof words - 1, 0);
+    int known = !strncmp(words, start, strlen(start));
+    CALL(" %s %u", known ? words + strlen(start) : "what is no memory", kind);
+    if (!known) return 1; /* CUDA_ERROR_INVALID_VALUE */
     *handle = next_handle++;
     return made((void *)(uintptr_t)*handle, PHYSICAL);
 }
 
 /* ---- other processes ---- */
 
-struct name { char bytes[64]; };
-
-CUresult cuIpcGetMemHandle(struct name *name, CUdeviceptr address) { CALL(" %s", AT(address)); memset(name, 0, 64), memcpy(name, &address, 8); return 0; }
-CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct name name, unsigned flags) {
-    CALL(" %s %u", AT(*(CUdeviceptr *)name.bytes), flags);
-    memcpy(address, &name, 8);
-    return made((void *)(uintptr_t)*address, IPC_MEMORY);
+/* A name is whose it is, what it is, and in words what has it. What is one's own cannot be opened: CUDA_ERROR_INVALID_CONTEXT. */
+struct name { int process, kind; char words[56]; };
+static void name_it(struct name *name, int kind, const char *words) {
+    memset(name, 0, sizeof *name);
+    name->process = getpid(), name->kind = kind;
+    snprintf(name->words, sizeof name->words, "%s", words);
 }
-CUresult cuIpcCloseMemHandle(CUdeviceptr address) { CALL(" %s", AT(address)); return gone((void *)(uintptr_t)address, IPC_MEMORY); }
-CUresult cuIpcGetEventHandle(struct name *name, void *event) { CALL(" %s", of(event)); memset(name, 0xee, 64); return 0; }
-CUresult cuIpcOpenEventHandle(void **event, struct name name) { CALL(" %02x", (unsigned char)name.bytes[63]); return handle(event, EVENT); }
+static CUresult check_name(const struct name *name, int kind) { return name->kind != kind ? 1 : name->process == getpid() ? 201 : 0; }
+
+CUresult cuIpcGetMemHandle(struct name *name, CUdeviceptr address) { CALL(" %s", AT(address)); name_it(name, IPC_MEMORY, AT(address)); return 0; }
+CUresult cuIpcOpenMemHandle_v2(CUdeviceptr *address, struct name name, unsigned flags) {
+    CALL(" %s %u", name.words, flags);
+    CUresult refused = check_name(&name, IPC_MEMORY);
+    return refused ? refused : take(address, 1 << 16, IPC_MEMORY);
+}
+CUresult cuIpcCloseMemHandle(CUdeviceptr address) { CALL(" %s", AT(address)); return give((void *)(uintptr_t)address, IPC_MEMORY); }
+CUresult cuIpcGetEventHandle(struct name *name, void *event) { CALL(" %s", of(event)); name_it(name, EVENT, of(event)); return 0; }
+CUresult cuIpcOpenEventHandle(void **event, struct name name) {
+    CALL(" %s", name.words);
+    CUresult refused = check_name(&name, EVENT);
+    return refused ? refused : handle(event, EVENT);
+}
 
 /* ---- libraries ---- */
 
 CUresult cuLibraryLoadData(void **library, const void *image, int *options, void **values, unsigned count, int *more, void **others, unsigned number) {
     size_t size = image_size(image);
-    CUresult failed = call(__func__, " %zu %u %u", size, count, number);
+    CUresult failed = call(__func__, " %s%s%s", image_words(image, size), options_words(count, options, values), options_words(number, more, others));
     if (failed) {
         if (count == 2 && options[0] == 5) snprintf(values[0], (size_t)values[1], "ptxas stub: line 1; what is wrong\n");
         return failed;
@@ -246,8 +294,7 @@ CUresult cuOccupancyMaxPotentialBlockSize(int *blocks, int *threads, void *funct
     *blocks = 264, *threads = 768;
     return 0;
 }
-CUresult cuOccupancyMaxActiveClusters(int *clusters, void *function, const struct config *config) { CALL(" %s %ux%ux%u %ux%ux%u %u, %u attributes", name_of(function), config->grid[0], config->grid[1], config->grid[2], config->block[0],
-         config->block[1], config->block[2], config->shared, config->count); *clusters = 66; return 0; }
+CUresult cuOccupancyMaxActiveClusters(int *clusters, void *function, const struct config *config) { CALL(" %s %s", name_of(function), config_words(config)); *clusters = 66; return 0; }
 
 /* ---- tensor maps: what was asked for, as far as it can be counted ---- */
 
