@@ -369,3 +369,30 @@ fn what_is_ones_own_is_not_opened_as_another_process_has_it() {
     drop((buffer, mark, device));
     assert_eq!(stub.left(), "");
 }
+
+#[test]
+fn a_reset_that_fails_is_an_error_that_sticks_and_the_next_one_works() {
+    let name = "a_reset_that_fails_is_an_error_that_sticks_and_the_next_one_works";
+    // a context that the driver does not take back is all that is left
+    for (function, left) in [
+        (RESET, ""),
+        ("cuDevicePrimaryCtxRetain", ""),
+        ("cuDevicePrimaryCtxRelease_v2", "context\n"),
+    ] {
+        let Some(stub) = stub(name) else { return };
+        let device = stub.device().unwrap();
+        stub.fail("cuCtxGetLimit", 700, 1);
+        device.stack_size().unwrap_err();
+        stub.fail(function, 801, 1);
+        assert!(device.reset().unwrap().to_string().contains("cuCtxGetLimit"));
+        let error = device.fault().unwrap().to_string();
+        assert!(error.contains(function), "{function}: {error}");
+        assert_eq!(device.buffer(64, Spec::new()).unwrap_err().to_string(), error);
+        assert_eq!(device.reset().unwrap().to_string(), error);
+        assert!(device.fault().is_none());
+        let buffer = device.buffer(64, Spec::new()).unwrap();
+        buffer.copy_in(0, &[1; 64]).unwrap();
+        drop((buffer, device));
+        assert_eq!(stub.left(), left, "{function}");
+    }
+}

@@ -2,6 +2,8 @@
 #![cfg(all(feature = "driver", unix))]
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
+#[path = "layer/other.rs"]
+mod other;
 mod stub;
 #[path = "layer/uses.rs"]
 #[expect(dead_code, reason = "the half of it is another test's")]
