@@ -6,7 +6,9 @@ use std::borrow::Cow;
 use std::ffi::CString;
 use std::sync::Arc;
 
-use cudarc::driver::sys::{CUfunction, CUfunction_attribute as Attribute, CUlibrary, CUmodule};
+use cudarc::driver::sys::{
+    CUfunction, CUfunction_attribute as Attribute, CUlaunchConfig, CUlibrary, CUmodule,
+};
 
 use exec_core::{Hold, LruAllocator};
 
@@ -259,6 +261,32 @@ impl Function {
             driver.cuFuncGetAttribute(&raw mut value, attribute as u32, function)
         })?;
         Ok(u32::try_from(value).unwrap_or(0))
+    }
+
+    /// How many blocks of so many threads, with so much dynamic shared memory, an SM runs at a time.
+    pub(crate) fn active_blocks(&self, threads: u32, dynamic_shared: u32) -> Result<u32, Error> {
+        let (function, mut blocks) = (self.handle()?, 0);
+        let (threads, shared) = (c_int::try_from(threads).unwrap_or(c_int::MAX), dynamic_shared);
+        // SAFETY: the place is ours, the function is there.
+        self.module.context.run(|driver| unsafe {
+            driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
+                &raw mut blocks,
+                function,
+                threads,
+                shared as usize,
+            )
+        })?;
+        Ok(u32::try_from(blocks).unwrap_or(0))
+    }
+
+    /// How many clusters of such a launch the device runs at a time.
+    pub(crate) fn active_clusters(&self, config: &CUlaunchConfig) -> Result<u32, Error> {
+        let (function, mut clusters) = (self.handle()?, 0);
+        // SAFETY: the place is ours, the function and what the launch is like are there.
+        self.module.context.run(|driver| unsafe {
+            driver.cuOccupancyMaxActiveClusters(&raw mut clusters, function, config)
+        })?;
+        Ok(u32::try_from(clusters).unwrap_or(0))
     }
 
     /// Static shared memory of a block, in bytes.

@@ -49,23 +49,12 @@ impl NvProgram {
     /// What the driver says.
     pub fn occupancy(&self, threads: u32, dynamic_shared: u32) -> Result<NvOccupancy, Error> {
         let device = self.device();
-        let function = self.function().handle()?;
-        let (mut blocks, shared) = (0, dynamic_shared as usize);
-        let asked = c_int::try_from(threads).unwrap_or(c_int::MAX);
-        // SAFETY: the place is ours, the function is there.
-        device.context.run(|driver| unsafe {
-            driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
-                &raw mut blocks,
-                function,
-                asked,
-                shared,
-            )
-        })?;
+        let driver = self.function().active_blocks(threads, dynamic_shared)?;
         let limits = occupancy::limits(device.properties.sm);
         let image = self.kernel().resources.as_ref().zip(limits).map(|(kernel, limits)| {
             limits.occupancy(&kernel.demand(threads, dynamic_shared.into()))
         });
-        Ok(NvOccupancy { driver: number(blocks), image })
+        Ok(NvOccupancy { driver, image })
     }
 
     /// The threads of a block with which the device is used best, and the fewest blocks that use all of it, with so much dynamic shared
@@ -96,13 +85,8 @@ impl NvProgram {
     /// [`Error::Launch`]; what the driver says.
     pub fn active_clusters(&self, launch: &NvLaunch) -> Result<u32, Error> {
         self.check(launch)?;
-        let (mut clusters, function) = (0, self.function().handle()?);
         let mut attributes = attributes(launch);
         let config = config(launch, ptr::null_mut(), &mut attributes);
-        // SAFETY: the places are ours, the function is there.
-        self.device().context.run(|driver| unsafe {
-            driver.cuOccupancyMaxActiveClusters(&raw mut clusters, function, &raw const config)
-        })?;
-        Ok(number(clusters))
+        self.function().active_clusters(&config)
     }
 }

@@ -224,15 +224,16 @@ impl NvProgram {
         let (threads, blocks, dynamic) = (launch.threads(), launch.blocks(), launch.dynamic_shared);
         let more = match code {
             COOPERATIVE_LAUNCH_TOO_LARGE => {
-                let per_sm =
-                    self.occupancy(threads as u32, dynamic).map_or(0, |found| found.driver);
+                let per_sm = self.function.active_blocks(threads as u32, dynamic).unwrap_or(0);
                 let at_once = u64::from(per_sm).saturating_mul(device.sm_count.into());
                 format!("{blocks} blocks, of which {at_once} run at a time")
             }
             INVALID_CLUSTER_SIZE => {
                 let cluster =
                     launch.cluster.or(self.kernel.resources.as_ref().and_then(|it| it.cluster));
-                let clusters = self.active_clusters(launch).unwrap_or(0);
+                let mut attributes = attributes(launch);
+                let config = config(launch, ptr::null_mut(), &mut attributes);
+                let clusters = self.function.active_clusters(&config).unwrap_or(0);
                 let [x, y, z] = cluster.unwrap_or([1; 3]);
                 format!("clusters of {x}x{y}x{z} blocks, of which {clusters} run at a time")
             }
