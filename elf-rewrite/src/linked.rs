@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use elf_core::names::PT_NOTE;
+use elf_core::names::{PT_NOTE, SHT_NOBITS};
 
 use crate::change::{Change, Known};
 use crate::elf::Elf;
@@ -125,14 +125,18 @@ fn remarks(elf: &Elf<'_>, plan: &mut Draft) {
     if has_id {
         plan.remarks.push(Remark::BuildIdKept);
     }
-    let end = elf.sections_end();
+    let end = known_end(elf);
     if elf.header.e_shoff.get() != 0 && elf.size() > end {
-        let loaded = elf
-            .segments
-            .iter()
-            .any(|segment| segment.p_filesz.get() != 0 && segment.p_offset.get() >= end);
-        if !loaded {
-            plan.remarks.push(Remark::TailKept(elf.size().saturating_sub(end)));
-        }
+        plan.remarks.push(Remark::TailKept(elf.size().saturating_sub(end)));
     }
+}
+
+/// Offset behind all that the headers tell of: patchelf puts sections behind the section headers.
+fn known_end(elf: &Elf<'_>) -> u64 {
+    let sections = elf.sections.iter().filter(|section| section.sh_type != SHT_NOBITS);
+    let sections = sections.map(|section| (section.sh_offset.get(), section.sh_size.get()));
+    let segments = elf.segments.iter();
+    let segments = segments.map(|segment| (segment.p_offset.get(), segment.p_filesz.get()));
+    let ends = sections.chain(segments).map(|(start, size)| start.saturating_add(size));
+    ends.fold(elf.sections_end(), u64::max)
 }

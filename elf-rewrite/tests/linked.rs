@@ -55,6 +55,16 @@ fn section_of(bytes: &[u8], wanted: &str) -> Range<u64> {
     found.offset..found.offset + found.size
 }
 
+/// The number of a section.
+fn section_index(bytes: &[u8], wanted: &str) -> usize {
+    let file = File::parse(bytes).expect("a program");
+    let mut sections = file.sections().iter();
+    let is = |section: elf_core::SectionHeader| {
+        file.section_name(&section).is_ok_and(|name| name == wanted)
+    };
+    sections.position(is).expect("a section")
+}
+
 /// What the program prints that a plan makes.
 fn printed(plan: &RewritePlan<&str>, bytes: &[u8], folder: &Path) -> String {
     let mut changed = Vec::new();
@@ -141,6 +151,35 @@ fn at_fixed_addresses_pointers_have_to_be_known() {
     let plan = rewriter.plan().expect("a plan");
     let text = printed(&plan, &bytes, folder.path());
     assert_eq!(text, "something that takes more than sixteen bytes two\n");
+}
+
+#[test]
+fn what_no_header_tells_of_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(mut bytes) = program("what_no_header_tells_of_is_told", folder.path(), &[]) else {
+        return;
+    };
+    let tail = |bytes: &[u8]| {
+        let remarks = growing(bytes, "1\0").plan().expect("a plan").remarks;
+        remarks.iter().find_map(|remark| match remark {
+            Remark::TailKept(size) => Some(*size),
+            _ => None,
+        })
+    };
+    assert_eq!(tail(&bytes), None);
+    // a section behind the section headers, as patchelf leaves some
+    let index = section_index(&bytes, ".comment");
+    let comment = section_of(&bytes, ".comment");
+    let at = |offset: u64| usize::try_from(offset).expect("an offset");
+    let table = u64::from_le_bytes(bytes[0x28..0x30].try_into().expect("eight bytes"));
+    let place = at(table) + 64 * index + 24;
+    let end = bytes.len() as u64;
+    bytes.extend_from_within(at(comment.start)..at(comment.end));
+    assert_eq!(tail(&bytes), Some(comment.end - comment.start));
+    bytes[place..place + 8].copy_from_slice(&end.to_le_bytes());
+    assert_eq!(tail(&bytes), None);
+    bytes.extend(*b"signed");
+    assert_eq!(tail(&bytes), Some(6));
 }
 
 #[test]

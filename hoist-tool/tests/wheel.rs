@@ -18,6 +18,8 @@ use std::process::{Command, Output, Stdio};
 mod container;
 #[path = "wheel/copied.rs"]
 mod copied;
+#[path = "wheel/disks.rs"]
+mod disks;
 #[path = "wheel/image.rs"]
 mod image;
 #[path = "wheel/installed.rs"]

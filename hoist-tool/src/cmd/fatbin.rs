@@ -28,6 +28,7 @@ pub mod ptx;
 pub mod recompress;
 pub mod replace;
 pub mod report;
+pub mod room;
 pub mod rows;
 pub mod scan;
 pub mod select;

@@ -1,5 +1,5 @@
-//! Whatever happens to `hoist wheel slim` and `hoist fatbin slim`: the old file or the new one is there, and nothing else. So it is with
-//! wheels, with images of containers, and with libraries in a folder.
+//! Whatever happens to `hoist wheel slim`, and to `hoist fatbin slim`, `recompress` and `prune`: the old file or the new one is there, and nothing
+//! else. So it is with wheels, with images of containers, and with libraries, alone or in a folder.
 #![cfg(target_os = "linux")]
 
 use std::collections::BTreeSet;
@@ -13,6 +13,12 @@ use std::time::Instant;
 use super::{image, layout, libraries, printed, python};
 
 const KEEP: [&str; 4] = ["--keep", "sm_80,ptx", "--mode", "size"];
+/// The commands that change a file.
+const WHEEL: &[&str] = &["wheel", "slim", "--keep", "sm_80,ptx", "--mode", "size"];
+const IMAGE: &[&str] = &["fatbin", "slim", "--keep", "sm_80,ptx", "--mode", "size"];
+pub(super) const RECOMPRESS: &[&str] = &["fatbin", "recompress", "--mode", "size"];
+pub(super) const GROW: &[&str] = &["fatbin", "recompress", "--with", "none"];
+pub(super) const PRUNE: &[&str] = &["fatbin", "prune", "--keep", "sm_80,ptx"];
 
 /// How often a process is started to be killed: 60 times, or as `HOIST_KILLS` says.
 fn kills() -> u32 {
@@ -21,48 +27,57 @@ fn kills() -> u32 {
 }
 
 /// A file in a folder of its own, and what becomes of it by these words.
-struct Changed {
-    folder: tempfile::TempDir,
-    command: &'static str,
-    name: &'static str,
+pub(super) struct Changed {
+    pub(super) folder: tempfile::TempDir,
+    pub(super) how: &'static [&'static str],
+    pub(super) name: &'static str,
     old: Vec<u8>,
     new: Vec<u8>,
 }
 
 impl Changed {
     /// The wheel `in.whl`.
-    fn wheel(test: &str) -> Option<Self> {
+    pub(super) fn wheel(test: &str) -> Option<Self> {
         let folder = libraries(test)?;
         if !python(folder.path(), &["make", "in.whl"]) {
             println!("skipped: {test}: needs python3");
             return None;
         }
-        Some(Self::of(folder, "wheel", "in.whl"))
+        Some(Self::of(folder, WHEEL, "in.whl"))
     }
 
     /// The image `in.tar`: with its layers compressed, and beside `index.json` what `docker save` writes.
-    fn image(test: &str) -> Option<Self> {
+    pub(super) fn image(test: &str) -> Option<Self> {
         let folder = libraries(test)?;
         let library = fs::read(folder.path().join("lib.so")).expect("a library");
         let bytes = image::oci("gzip", true, &library);
         fs::write(folder.path().join("in.tar"), bytes).expect("a file");
-        Some(Self::of(folder, "fatbin", "in.tar"))
+        Some(Self::of(folder, IMAGE, "in.tar"))
     }
 
-    fn of(folder: tempfile::TempDir, command: &'static str, name: &'static str) -> Self {
+    /// The library `lib.so`, compressed already if it is to grow.
+    pub(super) fn library(test: &str, how: &'static [&'static str]) -> Option<Self> {
+        let folder = libraries(test)?;
+        if how == GROW {
+            printed(folder.path(), &[RECOMPRESS, &["lib.so", "-o", "lib.so"]].concat());
+        }
+        Some(Self::of(folder, how, "lib.so"))
+    }
+
+    fn of(folder: tempfile::TempDir, how: &'static [&'static str], name: &'static str) -> Self {
         let at = folder.path();
-        printed(at, &[&[command, "slim", name, "-o", "out"][..], &KEEP].concat());
+        printed(at, &[how, &[name, "-o", "out"]].concat());
         let [old, new] = [name, "out"].map(|name| fs::read(at.join(name)).expect("a file"));
         assert!(old != new);
         let files = at.join("files");
         fs::create_dir(&files).expect("a folder");
         fs::write(files.join(name), &old).expect("a file");
-        Self { folder, command, name, old, new }
+        Self { folder, how, name, old, new }
     }
 
     /// What changes it where it is, in `files`.
     fn words(&self) -> Vec<&str> {
-        [&[self.command, "slim", self.name, "-o", self.name][..], &KEEP].concat()
+        [self.how, &[self.name, "-o", self.name]].concat()
     }
 
     /// Killed at any moment.
@@ -147,6 +162,14 @@ fn an_image_whose_change_is_killed_is_the_old_or_the_new_one() {
 }
 
 #[test]
+fn a_library_whose_change_is_killed_is_the_old_or_the_new_one() {
+    const NAME: &str = "a_library_whose_change_is_killed_is_the_old_or_the_new_one";
+    for how in [RECOMPRESS, GROW, PRUNE] {
+        Changed::library(NAME, how).iter().for_each(Changed::is_killed);
+    }
+}
+
+#[test]
 fn libraries_whose_change_is_killed_come_back() {
     let Some(folder) = libraries("libraries_whose_change_is_killed_come_back") else { return };
     let at = folder.path();
@@ -209,151 +232,12 @@ fn two_at_once_leave_the_new_image() {
     Changed::image("two_at_once_leave_the_new_image").iter().for_each(Changed::is_shared);
 }
 
-/// Disks of more and more bytes, on which temporary files are as well; one that cannot be written to, and a folder of another one that cannot.
-const DISKS: &str = r#"
-slim() {
-    if TMPDIR=$1 "$hoist" $command slim "$disk/$name" -o "$disk/$name" --keep sm_80,ptx --mode size >/dev/null 2>said; then
-        cmp "$disk/$name" out; echo "$2 new"
-    else
-        cmp "$disk/$name" $name; echo "$2 old"; test "$(wc -l <said)" = 1
-    fi
-    test "$(ls -A "$disk")" = $name
-}
-kib=$(($(wc -c <$name) / 1024 + 4))
-for more in 0 4 8 16 32 64 128 2048; do
-    mount -t tmpfs -o size=$((kib + more))k none "$disk"
-    cp $name "$disk"
-    slim "$disk" full
-    umount "$disk"
-done
-mount -t tmpfs none "$disk"
-cp $name "$disk"
-mount -o remount,ro "$disk"
-slim "$PWD" read-only
-umount "$disk"
-mkdir bound
-cp $name bound
-mount --bind bound "$disk"
-mount -o remount,ro,bind "$disk"
-slim "$PWD" read-only-folder
-"#;
-
-/// Libraries in a folder on disks of more and more bytes, their originals on the same or elsewhere: each is the old one or the new one, and
-/// comes back when there is room.
-const LIBRARIES_ON_DISKS: &str = r#"
-slim() {
-    if TMPDIR=$1 "$hoist" fatbin slim "$disk/site" --keep sm_80,ptx --mode size --backup "$2" >/dev/null 2>said; then
-        end=done
-    else
-        end=failed; test "$(wc -l <said)" = 1
-    fi
-    for name in a b; do
-        if cmp -s "$disk/site/$name.so" $name.old; then end="$end old"; else cmp "$disk/site/$name.so" $name.new; end="$end new"; fi
-    done
-    test "$(ls -A "$disk/site" | tr '\n' ' ')" = "a.so b.so "
-    echo "$3 $end"
-}
-come_back() {
-    if test -e "$1/slimmed.jsonl"; then "$hoist" fatbin slim --undo "$1" >/dev/null; fi
-    for name in a b; do cmp "$disk/site/$name.so" $name.old; done
-}
-begin() {
-    mount -t tmpfs -o size=$1 none "$disk"
-    mkdir "$disk/site"
-    for name in a b; do cp $name.old "$disk/site/$name.so"; done
-}
-cp lib.so a.old
-(cat lib.so; echo another) >b.old
-begin 64m
-"$hoist" fatbin slim "$disk/site" --keep sm_80,ptx --mode size --backup "$disk/kept" >/dev/null
-for name in a b; do cp "$disk/site/$name.so" $name.new; done
-come_back "$disk/kept"
-umount "$disk"
-kib=$((2 * $(wc -c <lib.so) / 1024 + 16))
-for more in $(seq 0 8 160) 2048; do
-    begin $((kib + more))k
-    slim "$disk" "$disk/kept" same
-    mount -o remount,size=64m "$disk"
-    come_back "$disk/kept"
-    umount "$disk"
-    begin $((kib + more))k
-    slim "$disk" kept elsewhere
-    mount -o remount,size=64m "$disk"
-    come_back kept
-    umount "$disk"
-    rm -r kept
-done
-begin 64m
-mount -o remount,ro "$disk"
-slim "$PWD" kept read-only
-come_back kept
-umount "$disk"
-mkdir -p bound/site
-for name in a b; do cp $name.old bound/site/$name.so; done
-mount --bind bound "$disk"
-mount -o remount,ro,bind "$disk"
-slim "$PWD" kept read-only-folder
-come_back kept
-"#;
-
-/// What a script says that is run where `$disk` can be a disk of its own. Nothing if this system does not let us.
-fn on_disks(test: &str, at: &Path, variables: &[(&str, &str)], script: &str) -> Option<String> {
-    fs::create_dir(at.join("disk")).expect("a folder");
-    let shell = |script: &str| {
-        let mut shell = Command::new("unshare");
-        shell.args(["-rm", "/bin/sh", "-e", "-c", script]).env("disk", at.join("disk"));
-        shell.envs(variables.iter().copied());
-        shell.env("hoist", env!("CARGO_BIN_EXE_hoist")).current_dir(at).stdin(Stdio::null());
-        shell
-    };
-    let mount = shell("mount -t tmpfs none \"$disk\"").stderr(Stdio::null()).status();
-    if !mount.is_ok_and(|status| status.success()) {
-        println!("skipped: {test}: needs unshare and mount");
-        return None;
+#[test]
+fn two_at_once_leave_the_new_library() {
+    for how in [RECOMPRESS, PRUNE] {
+        let library = Changed::library("two_at_once_leave_the_new_library", how);
+        library.iter().for_each(Changed::is_shared);
     }
-    let output = shell(script).output().expect("a shell");
-    let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("text");
-    assert!(output.status.success(), "{said}");
-    Some(said)
-}
-
-/// What becomes of a file on such disks.
-fn one_on_disks(test: &str, changed: &Changed) {
-    let variables = [("command", changed.command), ("name", changed.name)];
-    let Some(said) = on_disks(test, changed.folder.path(), &variables, DISKS) else { return };
-    assert!(said.starts_with("full old\n") && said.contains("full new\n"), "{said}");
-    assert!(said.ends_with("read-only old\nread-only-folder old\n"), "{said}");
-}
-
-#[test]
-fn a_full_or_read_only_disk_keeps_the_old_wheel() {
-    const NAME: &str = "a_full_or_read_only_disk_keeps_the_old_wheel";
-    Changed::wheel(NAME).iter().for_each(|wheel| one_on_disks(NAME, wheel));
-}
-
-#[test]
-fn a_full_or_read_only_disk_keeps_the_old_image() {
-    const NAME: &str = "a_full_or_read_only_disk_keeps_the_old_image";
-    Changed::image(NAME).iter().for_each(|image| one_on_disks(NAME, image));
-}
-
-#[test]
-fn libraries_on_a_full_or_read_only_disk_are_old_or_new_and_come_back() {
-    const NAME: &str = "libraries_on_a_full_or_read_only_disk_are_old_or_new_and_come_back";
-    let Some(folder) = libraries(NAME) else { return };
-    let Some(said) = on_disks(NAME, folder.path(), &[], LIBRARIES_ON_DISKS) else { return };
-    let all: BTreeSet<_> = said.lines().collect();
-    println!("{} runs: {all:?}", said.lines().count());
-    for disk in ["same", "elsewhere"] {
-        assert!(all.contains(&*format!("{disk} failed old old")), "{said}");
-        assert!(all.contains(&*format!("{disk} done new new")), "{said}");
-    }
-    let half =
-        all.iter().any(|line| line.contains("failed new old") || line.contains("failed old new"));
-    assert!(half, "{said}");
-    assert!(!all.iter().any(|line| line.contains("done") && line.contains("old")), "{said}");
-    let end = "read-only failed old old\nread-only-folder failed old old\n";
-    assert!(said.ends_with(end), "{said}");
 }
 
 #[test]

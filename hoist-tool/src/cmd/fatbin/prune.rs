@@ -15,6 +15,7 @@ use super::change::{Files, Unreferenced, change, entries};
 use super::filter::Where;
 use super::found::regions;
 use super::keep::{Keep, keep};
+use super::room;
 use crate::alone;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::number::number;
@@ -228,6 +229,7 @@ pub fn fate<'a>(
         return Ok(Fate::Gone);
     }
     budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
+    let _room = room::for_image(entry.unpacked_size(), true);
     let unpacked = entry.unpack(usize::MAX)?;
     let mut payload = Vec::new();
     for part in &mut kept {

@@ -14,6 +14,7 @@ use super::found::regions;
 use super::pack::{Compression, method};
 use super::payload::without_padding;
 use super::prune::Packed;
+use super::room;
 use super::unpacking::{self, Unpacking};
 use crate::alone;
 use crate::budget::{Budget, FLOOR, TIMES};
@@ -55,6 +56,14 @@ impl How {
             Self::With(method) => method,
             Self::Mode(mode) => Some(mode.method()),
         }
+    }
+
+    /// Whether the encoder has tables that are as large as many images: Zstandard at its smallest level.
+    const fn has_tables(self) -> bool {
+        matches!(
+            self,
+            Self::With(Some(CompressionMethod::Zstd)) | Self::Mode(CompressionMode::Size)
+        )
     }
 
     /// Compresses a payload.
@@ -183,6 +192,7 @@ pub fn stored<'a>(
         return Ok(Stored::Kept(entry));
     }
     budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
+    let _room = room::for_image(entry.unpacked_size(), how.has_tables());
     let (unpacked, time) = unpacking::timed(|| entry.unpack(usize::MAX))?;
     let payload = if old.is_none() { without_padding(entry.kind(), &unpacked) } else { &unpacked };
     let Some((method, stored)) = how.pack(payload)? else {
