@@ -27,7 +27,7 @@ pub(super) struct Context<S: System> {
     gpu: Arc<Gpu<S>>,
     id: DeviceId,
     sticky: Sticky,
-    queues: Queues<S>,
+    queues: Queues,
     /// How long anything is waited for.
     limit: Duration,
     /// Bytes of stack where the image does not say how much a kernel takes.
@@ -87,7 +87,7 @@ impl<S: System> Context<S> {
         &self.sticky
     }
 
-    pub(super) const fn queues(&self) -> &Queues<S> {
+    pub(super) const fn queues(&self) -> &Queues {
         &self.queues
     }
 

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::time::Duration;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use exec_core::{Hold, LruAllocator};
 
@@ -14,6 +14,7 @@ use super::error::Error;
 use super::local_memory::LocalMemory;
 use super::memory::{Memory, Place};
 use super::qmd::Grid;
+use super::queues::InOrder;
 use super::system::System;
 
 /// Memory that a launch uses.
@@ -36,7 +37,7 @@ pub(super) struct Work {
 }
 
 /// What a queue has.
-pub(super) struct State<S: System> {
+struct State<S: System> {
     // first, so that nothing runs any more when the rest goes
     channel: Channel<S>,
     local: Option<(LocalMemory, Memory<S>)>,
@@ -58,7 +59,8 @@ impl<S: System> RawQueue<S> {
     pub(super) fn new(context: &Arc<Context<S>>, channel: Channel<S>) -> Self {
         let state = State { channel, local: None, pending: VecDeque::new() };
         let state = Arc::new(Mutex::new(state));
-        context.queues().add(&state);
+        let in_order: Weak<dyn InOrder> = Arc::downgrade(&state) as _;
+        context.queues().add(in_order);
         Self { state, context: Arc::clone(context) }
     }
 
@@ -153,20 +155,25 @@ impl<S: System> RawQueue<S> {
     }
 }
 
+impl<S: System> InOrder for Mutex<State<S>> {
+    fn wait(&self, limit: Duration) -> Result<(), Error> {
+        self.lock().unwrap_or_else(PoisonError::into_inner).synchronize(limit)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.lock().unwrap_or_else(PoisonError::into_inner).channel.fault().is_err()
+    }
+}
+
 impl<S: System> State<S> {
     /// Waits until all launches are done.
-    pub(super) fn synchronize(&mut self, limit: Duration) -> Result<(), Error> {
+    fn synchronize(&mut self, limit: Duration) -> Result<(), Error> {
         let outcome = self.channel.wait(self.channel.latest(), limit);
         // after a stop nothing runs any more
         if !matches!(outcome, Err(Error::TimeOut { .. })) {
             self.pending.clear();
         }
         outcome
-    }
-
-    /// Whether nothing of it runs any more, as its channel was stopped.
-    pub(super) fn is_stopped(&self) -> bool {
-        self.channel.fault().is_err()
     }
 
     /// Gives back what is not used any more.

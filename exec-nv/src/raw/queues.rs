@@ -1,30 +1,46 @@
 //! The queues of a device, for what comes after all that they have.
 
+use core::fmt;
 use core::time::Duration;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use super::error::Error;
-use super::queue::State;
-use super::system::System;
+
+/// What a device asks of a queue.
+pub(super) trait InOrder: Send + Sync {
+    /// Waits until all its launches are done, no longer than `limit`.
+    ///
+    /// # Errors
+    /// What stopped it; [`Error::TimeOut`].
+    fn wait(&self, limit: Duration) -> Result<(), Error>;
+
+    /// Whether its channel was stopped.
+    fn is_stopped(&self) -> bool;
+}
 
 /// Queues that are there, and some that are gone.
-#[derive(Debug)]
-pub(super) struct Queues<S: System>(Mutex<Vec<Weak<Mutex<State<S>>>>>);
+pub(super) struct Queues(Mutex<Vec<Weak<dyn InOrder>>>);
 
-impl<S: System> Queues<S> {
+impl fmt::Debug for Queues {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Queues").field(&self.lock().len()).finish()
+    }
+}
+
+impl Queues {
     pub(super) const fn new() -> Self {
         Self(Mutex::new(Vec::new()))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Weak<Mutex<State<S>>>>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Weak<dyn InOrder>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One more.
-    pub(super) fn add(&self, queue: &Arc<Mutex<State<S>>>) {
+    pub(super) fn add(&self, queue: Weak<dyn InOrder>) {
         let mut queues = self.lock();
         queues.retain(|queue| queue.strong_count() > 0);
-        queues.push(Arc::downgrade(queue));
+        queues.push(queue);
     }
 
     /// Waits until all launches of all queues are done, for each no longer than `limit`.
@@ -33,19 +49,12 @@ impl<S: System> Queues<S> {
     /// Of the first queue that was stopped, or takes longer.
     pub(super) fn synchronize(&self, limit: Duration) -> Result<(), Error> {
         // queues come and go while it is waited
-        let queues: Vec<_> = self.lock().iter().filter_map(Weak::upgrade).collect();
-        queues.iter().try_for_each(|queue| {
-            queue.lock().unwrap_or_else(PoisonError::into_inner).synchronize(limit)
-        })
+        let queues: Vec<Arc<_>> = self.lock().iter().filter_map(Weak::upgrade).collect();
+        queues.iter().try_for_each(|queue| queue.wait(limit))
     }
 
     /// Forgets those that were stopped: nothing of them runs, and their error was told.
     pub(super) fn forget_stopped(&self) {
-        self.lock().retain(|queue| {
-            let queue = queue.upgrade();
-            queue.is_some_and(|queue| {
-                !queue.lock().unwrap_or_else(PoisonError::into_inner).is_stopped()
-            })
-        });
+        self.lock().retain(|queue| queue.upgrade().is_some_and(|queue| !queue.is_stopped()));
     }
 }
