@@ -86,6 +86,8 @@ pub mod own;
 #[cfg(feature = "driver")]
 mod peer;
 #[cfg(feature = "driver")]
+mod pending;
+#[cfg(feature = "driver")]
 mod pool;
 #[cfg(feature = "driver")]
 mod program;

@@ -113,8 +113,8 @@ impl NvProgram {
     /// Puts a launch into a queue, behind what is there. Gives the time it took if the launch waits.
     ///
     /// # Errors
-    /// [`Error::Launch`] and [`Error::Core`] before anything runs; what the driver says, of the kernel itself too if the launch
-    /// waits.
+    /// [`Error::Launch`] and [`Error::Core`] before anything runs, [`Error::Capturing`] if the launch is to wait while calls go into a graph; what
+    /// the driver says, of the kernel itself too if the launch waits.
     ///
     /// # Safety
     /// The kernel is sound to run with such arguments beside whatever else runs, and uses of the buffers no byte outside of the
@@ -128,7 +128,13 @@ impl NvProgram {
         let context = queue.stream().context();
         context.sticky().check()?;
         self.check(launch)?;
-        let start = if launch.wait { Some(queue.record()?) } else { None };
+        let start = match launch.wait {
+            true => {
+                queue.not_capturing()?;
+                Some(NvEvent::record(queue.stream())?)
+            }
+            false => None,
+        };
         let mut block = self.lock_block();
         let mut call = queue.begin();
         self.fill(&mut block, arguments, |hold| call.uses(hold))?;

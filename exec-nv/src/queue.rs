@@ -2,81 +2,21 @@
 
 use core::any::Any;
 use core::fmt;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use cudarc::driver::sys::CUgraph;
-use exec_core::{Error as CoreError, Hold, LruAllocator, Retained, View};
+use exec_core::{Error as CoreError, Hold, LruAllocator, View};
 
 use crate::context::Context;
 use crate::error::Error;
 use crate::memory::NvAllocator;
+use crate::pending::{Capture, Pending, Retains, Used, lock};
 use crate::stream::{NvEvent, Stream};
-
-/// What calls use, kept until they are done.
-#[derive(Default)]
-pub(crate) struct Used {
-    pub(crate) buffers: Vec<Hold<LruAllocator<NvAllocator>>>,
-    /// Functions, graphs.
-    pub(crate) code: Vec<Arc<dyn Any + Send + Sync>>,
-    /// Since the last mark.
-    pub(crate) calls: usize,
-}
-
-impl Used {
-    /// Keeps code, mostly the same as before.
-    fn keep<T: Any + Send + Sync>(&mut self, code: &Arc<T>) {
-        let is = |last: &Arc<dyn Any + Send + Sync>| {
-            core::ptr::addr_eq(&raw const **last, Arc::as_ptr(code))
-        };
-        if !self.code.last().is_some_and(is) {
-            self.code.push(Arc::clone(code) as _);
-        }
-    }
-}
-
-/// What calls of a graph use whenever it runs. Between its launches the host may read and write the memory.
-pub(crate) struct Retains {
-    buffers: Vec<Retained<LruAllocator<NvAllocator>>>,
-    code: Vec<Arc<dyn Any + Send + Sync>>,
-}
-
-impl Used {
-    /// The same for calls that run later.
-    pub(crate) fn retain(self) -> Retains {
-        let buffers = self.buffers.iter().map(Hold::retain).collect();
-        Retains { buffers, code: self.code }
-    }
-}
-
-impl fmt::Debug for Retains {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (buffers, code) = (self.buffers.len(), self.code.len());
-        f.debug_struct("Retains").field("buffers", &buffers).field("code", &code).finish()
-    }
-}
-
-impl fmt::Debug for Used {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (buffers, code) = (self.buffers.len(), self.code.len());
-        f.debug_struct("Used").field("buffers", &buffers).field("code", &code).finish()
-    }
-}
-
-/// What is not known to be done yet.
-#[derive(Default)]
-struct Pending {
-    /// Marks, and what the calls before each use.
-    marked: VecDeque<(NvEvent, Used)>,
-    latest: Used,
-    /// While calls are captured: what was in the queue before. `latest` is then what the graph uses.
-    before_capture: Option<Used>,
-}
 
 /// Calls that run in their order. Those of several queues run beside each other.
 pub struct NvQueue {
     stream: Arc<Stream>,
-    pending: Mutex<Pending>,
+    pending: Arc<Mutex<Pending>>,
 }
 
 /// Calls from one mark to the next: a mark takes about as long as a call.
@@ -84,7 +24,7 @@ const CALLS: usize = 64;
 
 impl NvQueue {
     pub(crate) fn new(stream: Arc<Stream>) -> Self {
-        Self { stream, pending: Mutex::default() }
+        Self { stream, pending: Arc::default() }
     }
 
     pub(crate) const fn stream(&self) -> &Arc<Stream> {
@@ -92,7 +32,7 @@ impl NvQueue {
     }
 
     fn lock(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.pending)
     }
 
     /// Begins a call: nobody else puts one into the queue until it is [kept](Call::keep) or dropped.
@@ -109,7 +49,7 @@ impl NvQueue {
     pub fn synchronize(&self) -> Result<(), Error> {
         // what comes while this waits is not waited for, and kept
         let mut pending = self.lock();
-        if pending.before_capture.is_some() {
+        if pending.capture.is_some() {
             return Err(Error::Capturing);
         }
         let done = core::mem::take(&mut *pending);
@@ -120,55 +60,82 @@ impl NvQueue {
         outcome
     }
 
-    /// A mark behind all that is in the queue now.
+    /// A mark behind all that is in the queue now. While calls are captured it is one of the graph's, which other queues can
+    /// [wait for](Self::wait_for_event) to be captured, too, and nobody else.
     ///
     /// # Errors
     /// What the driver says.
     pub fn record(&self) -> Result<NvEvent, Error> {
-        self.not_capturing()?;
-        NvEvent::record(&self.stream)
+        let capture = self.capture();
+        let event = NvEvent::record(&self.stream)?;
+        Ok(match capture {
+            Some(capture) => event.within(capture),
+            None => event,
+        })
     }
 
     /// A mark as [`record`](Self::record), which other processes can wait for, and which has no time: see [`NvEvent::share`].
     ///
     /// # Errors
-    /// What the driver says.
+    /// [`Error::Capturing`]; what the driver says.
     pub fn record_shareable(&self) -> Result<NvEvent, Error> {
         self.not_capturing()?;
         NvEvent::record_shareable(&self.stream)
     }
 
+    /// Moves a mark behind all that is in the queue now, one of another process too: who waits for it from now on waits for this.
+    ///
+    /// # Errors
+    /// [`Error::Capturing`]; [`Error::Stale`] after a reset; what the driver says, of a mark of another device too.
+    pub fn record_again(&self, event: &NvEvent) -> Result<(), Error> {
+        self.not_capturing()?;
+        event.record_again(&self.stream)
+    }
+
+    /// The capture that calls go into.
+    fn capture(&self) -> Option<Arc<Capture>> {
+        self.lock().capture.as_ref().map(|(capture, _)| Arc::clone(capture))
+    }
+
     /// [`Error::Capturing`] while calls go into a graph.
     pub(crate) fn not_capturing(&self) -> Result<(), Error> {
-        if self.lock().before_capture.is_some() { Err(Error::Capturing) } else { Ok(()) }
+        if self.capture().is_some() { Err(Error::Capturing) } else { Ok(()) }
     }
 
     /// Lets calls go into a graph from now on.
     pub(crate) fn begin_capture(&self) -> Result<(), Error> {
         let mut pending = self.lock();
-        if pending.before_capture.is_some() {
+        if pending.capture.is_some() {
             return Err(Error::Capturing);
         }
         self.stream.begin_capture()?;
-        pending.before_capture = Some(core::mem::take(&mut pending.latest));
+        pending.begin(&Arc::default());
         Ok(())
     }
 
-    /// The graph of all calls since [`begin_capture`](Self::begin_capture), and what they use.
+    /// The graph of all calls since [`begin_capture`](Self::begin_capture), of all queues that were in it, and what they use.
     pub(crate) fn end_capture(&self) -> Result<(CUgraph, Used), Error> {
-        let mut pending = self.lock();
+        let capture = self.capture();
         let graph = self.stream.end_capture();
-        let before = pending.before_capture.take().unwrap_or_default();
-        let used = core::mem::replace(&mut pending.latest, before);
+        let mut used = self.lock().end();
+        if let Some(capture) = capture {
+            capture.end(&mut used);
+        }
         Ok((graph?, used))
     }
 
-    /// Lets what comes after wait for a mark in any queue of the device.
+    /// Lets what comes after wait for a mark in any queue of the device. A mark that was recorded while calls are captured has the calls of this
+    /// queue captured as well, up to the end of the capture; the queue that began it has to wait for this one before.
     ///
     /// # Errors
-    /// What the driver says.
+    /// [`Error::Capturing`] if calls of this queue go into another graph, or those of the mark's do not any more; what the driver says.
     pub fn wait_for_event(&self, event: &NvEvent) -> Result<(), Error> {
-        self.stream.wait_for(event)
+        let Some(capture) = event.capture::<Capture>()? else { return self.stream.wait_for(event) };
+        if self.capture().is_some_and(|own| !Arc::ptr_eq(&own, &capture)) {
+            return Err(Error::Capturing);
+        }
+        self.stream.wait_for(event)?;
+        capture.join(&self.stream, &self.pending)
     }
 
     /// Puts a copy between views of one size into the queue, behind what is there; one of them may be of another GPU. Memory of the host
@@ -219,7 +186,7 @@ impl NvQueue {
     /// # Errors
     /// What the driver says.
     pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
-        self.stream.wait_for(&other.record()?)
+        self.wait_for_event(&other.record()?)
     }
 }
 
@@ -253,7 +220,7 @@ impl Call<'_> {
 
     /// Keeps what the call uses until it is done.
     pub(crate) fn done(mut self) -> Result<(), Error> {
-        let is_captured = self.pending.before_capture.is_some();
+        let is_captured = self.pending.capture.is_some();
         let used = &mut self.pending.latest;
         used.calls = used.calls.saturating_add(1);
         self.before = used.buffers.len();

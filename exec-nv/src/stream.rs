@@ -1,9 +1,10 @@
 //! Streams and events of the driver, given back when they are dropped.
 
+use core::any::Any;
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use core::time::Duration;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::sys::{CUevent, CUgraph, CUstream, CUstream_st};
 
@@ -46,6 +47,8 @@ pub struct NvEvent {
     context: Arc<Context>,
     handle: CUevent,
     generation: u64,
+    /// The capture that it was recorded in, as long as that goes on.
+    capture: Option<Weak<dyn Any + Send + Sync>>,
 }
 
 // SAFETY: handles are good on every thread.
@@ -162,7 +165,33 @@ impl NvEvent {
 
     /// An event that is there, ours from now on.
     pub(crate) fn adopt(context: &Arc<Context>, handle: CUevent) -> Self {
-        Self { context: Arc::clone(context), handle, generation: context.generation() }
+        let generation = context.generation();
+        Self { context: Arc::clone(context), handle, generation, capture: None }
+    }
+
+    /// The same as a mark of a capture.
+    pub(crate) fn within<T: Any + Send + Sync>(mut self, capture: Arc<T>) -> Self {
+        let capture: Arc<dyn Any + Send + Sync> = capture;
+        self.capture = Some(Arc::downgrade(&capture));
+        self
+    }
+
+    /// The capture that it is a mark of.
+    ///
+    /// # Errors
+    /// [`Error::Capturing`] once that has ended.
+    pub(crate) fn capture<T: Any + Send + Sync>(&self) -> Result<Option<Arc<T>>, Error> {
+        let Some(capture) = &self.capture else { return Ok(None) };
+        let capture = capture.upgrade().and_then(|capture| capture.downcast().ok());
+        capture.map(Some).ok_or(Error::Capturing)
+    }
+
+    /// Moves it behind all that is in `stream` now.
+    pub(crate) fn record_again(&self, stream: &Stream) -> Result<(), Error> {
+        self.check()?;
+        let handle = stream.handle()?;
+        // SAFETY: both are there.
+        stream.context.run(|driver| unsafe { driver.cuEventRecord(self.handle, handle) })
     }
 
     pub(crate) const fn handle(&self) -> CUevent {

@@ -115,8 +115,7 @@ fn graphs_keep_what_they_use_and_say_what_cannot_be() {
         }
         for (what, outcome) in [
             ("synchronize", queue.synchronize()),
-            ("record", queue.record().map(drop)),
-            ("wait", device.queue().wait_for(queue)),
+            ("record_shareable", queue.record_shareable().map(drop)),
             ("capture", NvGraph::capture(queue, |_| Ok(())).map(drop)),
             // SAFETY: the stub runs nothing.
             ("launch", unsafe {

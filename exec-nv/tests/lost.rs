@@ -225,3 +225,80 @@ fn several_devices_reach_pools_and_memory_of_the_host() {
     drop(devices);
     assert_eq!(stub.left(), "");
 }
+
+#[test]
+fn several_queues_are_captured_into_one_graph() {
+    let Some(stub) = stub("several_queues_are_captured_into_one_graph") else { return };
+    let device = stub.device().unwrap();
+    let buffer = || device.buffer(64, Spec::new().not_kept()).unwrap();
+    let [from, left, right, to] = [(); 4].map(|()| buffer());
+    let (queue, other) = (device.new_queue().unwrap(), device.new_queue().unwrap());
+    other.copy(&from, &right).unwrap();
+    let graph = NvGraph::capture(&queue, |queue| {
+        queue.copy(&from, &left)?;
+        other.wait_for(queue)?;
+        other.copy(&left, &right)?;
+        queue.copy(&left, &to)?;
+        assert!(matches!(other.synchronize(), Err(Error::Capturing)));
+        queue.wait_for(&other)
+    })
+    .unwrap();
+    assert_eq!(graph.nodes().count(), 3);
+    // both are queues as before, and what was in one of them is waited for
+    assert!(matches!(right.copy_out(0, &mut [0; 64]), Err(CoreError::InUse)));
+    other.synchronize().unwrap();
+    right.copy_out(0, &mut [0; 64]).unwrap();
+    let ready = graph.instantiate().unwrap();
+    drop((graph, right));
+    assert_eq!(stub.calls_of("cuMemFree_v2"), [""; 0], "the graph has what the other queue used");
+    // SAFETY: the stub runs nothing.
+    unsafe { ready.launch(&queue) }.unwrap();
+    queue.synchronize().unwrap();
+    drop(ready);
+    queue.synchronize().unwrap();
+    assert_eq!(stub.calls_of("cuMemFree_v2").len(), 1);
+    // one that is not waited for is an error, after which all are as before; so is one that is gone
+    let mut late = None;
+    let error = NvGraph::capture(&queue, |queue| {
+        late = Some(queue.record()?);
+        let gone = device.new_queue()?;
+        gone.copy(&from, &left)?;
+        gone.wait_for(queue)?;
+        gone.copy(&left, &to)?;
+        other.wait_for(queue)?;
+        other.copy(&left, &to)
+    });
+    assert!(matches!(error, Err(Error::Driver { code: 904, .. })), "{error:?}");
+    // a mark of a capture that has ended is nobody's
+    let late = late.unwrap();
+    assert!(matches!(other.wait_for_event(&late), Err(Error::Capturing)));
+    other.copy(&from, &to).unwrap();
+    other.synchronize().unwrap();
+    // of two captures neither gets into the other
+    let nested = NvGraph::capture(&queue, |queue| {
+        let mark = queue.record()?;
+        let inner = NvGraph::capture(&other, |other| other.wait_for_event(&mark));
+        assert!(matches!(inner, Err(Error::Capturing)), "{inner:?}");
+        Ok(())
+    });
+    nested.unwrap();
+    drop((from, left, to, late, queue, other, device));
+    assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn a_mark_is_moved() {
+    let Some(stub) = stub("a_mark_is_moved") else { return };
+    let device = stub.device().unwrap();
+    let (queue, mark) = (device.new_queue().unwrap(), device.queue().record_shareable().unwrap());
+    stub.forget();
+    queue.record_again(&mark).unwrap();
+    device.queue().wait_for_event(&mark).unwrap();
+    assert_eq!(stub.calls_of("cuEventRecord"), ["event 1 stream 2"]);
+    assert_eq!(stub.calls_of("cuStreamWaitEvent"), ["stream 1 event 1 0"]);
+    fail(&stub, &device);
+    assert!(device.reset().is_some());
+    assert!(matches!(queue.record_again(&mark), Err(Error::Stale)));
+    drop((queue, mark, device));
+    assert_eq!(stub.left(), "");
+}

@@ -58,11 +58,14 @@ pub(crate) fn graphs(bench: &Bench) -> Outcome {
             ready.launch(&queue)?;
         }
         checked("with another argument", &other)?;
+        let other_queue = device.new_queue()?;
         let calls = |from: &Memory, to: &Memory| {
             NvGraph::capture(&queue, |queue: &NvQueue| {
                 queue.copy(from, to)?;
+                other_queue.wait_for(queue)?;
                 // SAFETY: as above.
-                unsafe { kernel.launch(queue, &sum_of(from, to, &sum), &ADD).map(drop) }
+                unsafe { kernel.launch(&other_queue, &sum_of(from, to, &sum), &ADD)? };
+                queue.wait_for(&other_queue)
             })
         };
         for memory in [&y, &sum, &other] {
@@ -78,7 +81,7 @@ pub(crate) fn graphs(bench: &Bench) -> Outcome {
         unsafe { ready.launch(&queue)? };
         checked("updated", &sum)?;
     }
-    Ok("built, changed, captured and updated, both loaders".into())
+    Ok("built, changed, captured over two queues and updated, both loaders".into())
 }
 
 /// Launches with each attribute: what the kernels compute is the same.

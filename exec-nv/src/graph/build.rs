@@ -15,8 +15,9 @@ use crate::device::NvDevice;
 use crate::error::Error;
 use crate::launch::NvLaunch;
 use crate::memory::NvAllocator;
+use crate::pending::{Retains, Used};
 use crate::program::NvProgram;
-use crate::queue::{NvQueue, Retains, Used};
+use crate::queue::NvQueue;
 
 /// Calls that depend on each other, put together by hand or by capturing a queue. Nothing runs before the graph is made ready
 /// ([`instantiate`](Self::instantiate)) and launched. Buffers and code that it uses stay as long as it is there;
@@ -125,11 +126,12 @@ impl NvGraph {
         Ok(Self { template, nodes: Vec::new(), used: Vec::new() })
     }
 
-    /// What `calls` puts into the queue, as a graph: copies, launches that do not wait, other graphs. Nothing of it runs.
+    /// What `calls` puts into the queue, as a graph: copies, launches that do not wait, other graphs. Nothing of it runs. Other queues that
+    /// [wait for it](NvQueue::wait_for) meanwhile are captured as well, and it has to wait for them before the end.
     ///
     /// # Errors
-    /// [`Error::Capturing`] if the queue is waited for or marked meanwhile; what `calls` or the driver says: of calls that cannot be
-    /// captured, too, as taking memory. The queue is then as before.
+    /// [`Error::Capturing`] if a queue is waited for by the host meanwhile; what `calls` or the driver says: of calls that cannot be
+    /// captured, too, as taking memory, and of queues that were not waited for. The queues are then as before.
     pub fn capture(
         queue: &NvQueue,
         calls: impl FnOnce(&NvQueue) -> Result<(), Error>,

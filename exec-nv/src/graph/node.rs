@@ -14,8 +14,8 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::launch::{LaunchError, NvLaunch};
 use crate::memory::NvAllocator;
+use crate::pending::Used;
 use crate::program::NvProgram;
-use crate::queue::Used;
 
 /// A call of an [`NvGraph`](crate::NvGraph).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

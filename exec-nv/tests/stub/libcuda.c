@@ -293,13 +293,17 @@ enum { EMPTY_NODE, KERNEL_NODE, COPY_NODE, FILL_NODE, GRAPH_NODE };
 #define MOST_NODES 1024
 struct graph { int nodes; struct { int kind; unsigned after; char *address; } of[MOST_NODES]; };
 static unsigned node_number(int index) { return (index + 1) * 2654435761u; }
-/* A stream whose calls go into a graph: each comes after the one before. */
-struct stream { int capturing; struct graph graph; };
+/* A stream. Its calls may go into the graph of one that captures: each comes after the one before, and after what the stream has waited for.
+ * Those that joined have to be waited for before the capture ends. */
+struct stream { struct stream *captures, *joined[8]; int others, is_apart; unsigned last; struct graph graph; };
+/* An event, and where it was recorded in a capture. */
+struct event { struct stream *captures, *stream; unsigned after; };
 static int captured(void *stream, int kind) {
-    struct stream *one = stream;
-    if (!one || !one->capturing || one->graph.nodes == MOST_NODES) return 0;
-    int index = one->graph.nodes++;
-    one->graph.of[index].kind = kind, one->graph.of[index].after = index ? node_number(index - 1) : 0;
+    struct stream *one = stream, *first = one ? one->captures : 0;
+    if (!first || first->graph.nodes == MOST_NODES) return 0;
+    int index = first->graph.nodes++;
+    first->graph.of[index].kind = kind, first->graph.of[index].after = one->last;
+    one->last = node_number(index), one->is_apart = one != first;
     return 1;
 }
 CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
@@ -321,10 +325,25 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, void *to_context, CUdeviceptr from, v
 }
 CUresult cuStreamDestroy_v2(void *stream) { CALL(" %s", of(stream)); return drop(stream, STREAM); }
 CUresult cuStreamSynchronize(void *stream) { CALL(" %s", of(stream)); return 0; }
-CUresult cuStreamWaitEvent(void *stream, void *event, unsigned flags) { CALL(" %s %s %u", of(stream), of(event), flags); return 0; }
-CUresult cuEventCreate(void **event, unsigned flags) { CALL(" %u", flags); return handle(event, EVENT); }
+CUresult cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
+    CALL(" %s %s %u", of(stream), of(event), flags);
+    if (stream->captures != event->captures) {
+        if (stream->captures || event->captures->others == 8) return 905; /* CUDA_ERROR_STREAM_CAPTURE_ISOLATION */
+        stream->captures = event->captures, stream->last = 0;
+        event->captures->joined[event->captures->others++] = stream;
+    }
+    if (!event->captures) return 0;
+    stream->last += event->after, stream->is_apart = stream != event->captures;
+    if (event->stream->last == event->after) event->stream->is_apart = 0;
+    return 0;
+}
+CUresult cuEventCreate(void **event, unsigned flags) { CALL(" %u", flags); return made(*event = calloc(1, sizeof(struct event)), EVENT); }
 CUresult cuEventDestroy_v2(void *event) { CALL(" %s", of(event)); return drop(event, EVENT); }
-CUresult cuEventRecord(void *event, void *stream) { CALL(" %s %s", of(event), of(stream)); return 0; }
+CUresult cuEventRecord(struct event *event, struct stream *stream) {
+    CALL(" %s %s", of(event), of(stream));
+    event->captures = stream->captures, event->stream = stream, event->after = stream->last;
+    return 0;
+}
 CUresult cuEventQuery(void *event) { CALL(" %s", of(event)); return 0; }
 CUresult cuEventSynchronize(void *event) { CALL(" %s", of(event)); return 0; }
 CUresult cuEventElapsedTime(float *milliseconds, void *start, void *end) { CALL(" %s %s", of(start), of(end)); *milliseconds = 1.5f; return 0; }

@@ -69,16 +69,18 @@ static const char *after_words(void *graph, CUgraphNode *after, size_t count) {
     return line;
 }
 
-CUresult cuStreamBeginCapture_v2(struct stream *stream, unsigned mode) { CALL(" %s %u", of(stream), mode); stream->capturing = 1, stream->graph.nodes = 0; return 0; }
+CUresult cuStreamBeginCapture_v2(struct stream *stream, unsigned mode) { CALL(" %s %u", of(stream), mode); stream->captures = stream, stream->last = stream->others = stream->graph.nodes = 0; return 0; }
 static CUresult new_graph(struct graph **graph, const struct graph *as) {
     *graph = calloc(1, sizeof **graph);
     if (as) **graph = *as;
     return made(*graph, GRAPH);
 }
 CUresult cuStreamEndCapture(struct stream *stream, struct graph **graph) {
-    stream->capturing = 0;
+    int apart = 0;
+    for (int i = 0; i < stream->others; i++) apart |= stream->joined[i]->is_apart, stream->joined[i]->captures = 0, stream->joined[i]->is_apart = 0;
+    stream->captures = 0, stream->others = 0;
     CALL(" %s", of(stream));
-    return new_graph(graph, &stream->graph);
+    return apart ? 904 /* CUDA_ERROR_STREAM_CAPTURE_UNJOINED */ : new_graph(graph, &stream->graph);
 }
 CUresult cuGraphCreate(struct graph **graph, unsigned flags) { CALL(" %u", flags); return new_graph(graph, 0); }
 CUresult cuGraphDestroy(void *graph) { CALL(" %s", of(graph)); return drop(graph, GRAPH); }
@@ -256,7 +258,7 @@ CUresult cuIpcGetEventHandle(struct name *name, void *event) { CALL(" %s", of(ev
 CUresult cuIpcOpenEventHandle(void **event, struct name name) {
     CALL(" %s", name.words);
     CUresult refused = check_name(&name, EVENT);
-    return refused ? refused : handle(event, EVENT);
+    return refused ? refused : made(*event = calloc(1, sizeof(struct event)), EVENT);
 }
 
 /* ---- libraries ---- */

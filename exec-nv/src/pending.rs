@@ -1,0 +1,136 @@
+//! What queues use until it is done, and what graphs keep of it.
+
+use core::any::Any;
+use core::fmt;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use exec_core::{Hold, LruAllocator, Retained};
+
+use crate::error::Error;
+use crate::memory::NvAllocator;
+use crate::stream::{NvEvent, Stream};
+
+/// What calls use, kept until they are done.
+#[derive(Default)]
+pub(crate) struct Used {
+    pub(crate) buffers: Vec<Hold<LruAllocator<NvAllocator>>>,
+    /// Functions, graphs.
+    pub(crate) code: Vec<Arc<dyn Any + Send + Sync>>,
+    /// Since the last mark.
+    pub(crate) calls: usize,
+}
+
+impl Used {
+    /// Keeps code, mostly the same as before.
+    pub(crate) fn keep<T: Any + Send + Sync>(&mut self, code: &Arc<T>) {
+        let is = |last: &Arc<dyn Any + Send + Sync>| {
+            core::ptr::addr_eq(&raw const **last, Arc::as_ptr(code))
+        };
+        if !self.code.last().is_some_and(is) {
+            self.code.push(Arc::clone(code) as _);
+        }
+    }
+}
+
+/// What calls of a graph use whenever it runs. Between its launches the host may read and write the memory.
+pub(crate) struct Retains {
+    pub(crate) buffers: Vec<Retained<LruAllocator<NvAllocator>>>,
+    code: Vec<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Used {
+    /// The same for calls that run later.
+    pub(crate) fn retain(self) -> Retains {
+        let buffers = self.buffers.iter().map(Hold::retain).collect();
+        Retains { buffers, code: self.code }
+    }
+}
+
+impl fmt::Debug for Retains {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (buffers, code) = (self.buffers.len(), self.code.len());
+        f.debug_struct("Retains").field("buffers", &buffers).field("code", &code).finish()
+    }
+}
+
+impl fmt::Debug for Used {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (buffers, code) = (self.buffers.len(), self.code.len());
+        f.debug_struct("Used").field("buffers", &buffers).field("code", &code).finish()
+    }
+}
+
+/// What is not known to be done yet.
+#[derive(Default)]
+pub(crate) struct Pending {
+    /// Marks, and what the calls before each use.
+    pub(crate) marked: VecDeque<(NvEvent, Used)>,
+    pub(crate) latest: Used,
+    /// While calls are captured: the capture, and what was in the queue before. `latest` is then what the graph uses.
+    pub(crate) capture: Option<(Arc<Capture>, Used)>,
+}
+
+/// A capture, in which several queues may be: one that begins it, and others that wait for it.
+#[derive(Default)]
+pub(crate) struct Capture {
+    joined: Mutex<Vec<Joined>>,
+}
+
+/// A queue that has joined.
+type Joined = (Arc<Stream>, Arc<Mutex<Pending>>);
+
+impl Capture {
+    /// Lets calls of a queue go into the same graph. Nothing if they do already.
+    ///
+    /// # Errors
+    /// [`Error::Capturing`] if they go into another one.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        stream: &Arc<Stream>,
+        pending: &Arc<Mutex<Pending>>,
+    ) -> Result<(), Error> {
+        let mut own = lock(pending);
+        match &own.capture {
+            Some((capture, _)) if Arc::ptr_eq(capture, self) => return Ok(()),
+            Some(_) => return Err(Error::Capturing),
+            None => {}
+        }
+        own.begin(self);
+        lock(&self.joined).push((Arc::clone(stream), Arc::clone(pending)));
+        Ok(())
+    }
+
+    /// What all queues but the first have used, which are as before.
+    pub(crate) fn end(&self, used: &mut Used) {
+        for (stream, pending) in core::mem::take(&mut *lock(&self.joined)) {
+            let mut own = lock(&pending);
+            let theirs = own.end();
+            drop(own);
+            used.buffers.extend(theirs.buffers);
+            used.code.extend(theirs.code);
+            // the queue is gone, and what it had before may run
+            if Arc::strong_count(&pending) == 1 {
+                let _ = stream.synchronize();
+            }
+        }
+    }
+}
+
+impl Pending {
+    /// Calls are captured from now on.
+    pub(crate) fn begin(&mut self, capture: &Arc<Capture>) {
+        let before = core::mem::take(&mut self.latest);
+        self.capture = Some((Arc::clone(capture), before));
+    }
+
+    /// They are not any more: gives what they use.
+    pub(crate) fn end(&mut self) -> Used {
+        let before = self.capture.take().map(|(_, before)| before).unwrap_or_default();
+        core::mem::replace(&mut self.latest, before)
+    }
+}
+
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
