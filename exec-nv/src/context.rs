@@ -3,7 +3,7 @@
 use core::ffi::c_int;
 use core::fmt;
 use core::ptr;
-use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::sys::{
@@ -41,6 +41,8 @@ pub(crate) struct Context {
     sticky: Sticky,
     /// How often it was reset: handles from before are gone.
     generation: AtomicU64,
+    /// How often it is retained.
+    retains: AtomicU32,
     /// How much memory there is that the host sees, too: it must not go under the views of it.
     host_memory: Mutex<usize>,
     /// The stream for transfers, and the generation that it is of.
@@ -83,6 +85,7 @@ impl Context {
             id: DeviceId::unique(),
             sticky: Sticky::new(),
             generation: AtomicU64::new(0),
+            retains: AtomicU32::new(1),
             host_memory: Mutex::new(0),
             transfers: Mutex::new(None),
         });
@@ -211,10 +214,14 @@ impl Context {
         unsafe {
             self.driver.cuDevicePrimaryCtxReset_v2(self.device)?;
             self.driver.cuDevicePrimaryCtxRetain(&raw mut handle, self.device)?;
-            self.driver.cuDevicePrimaryCtxRelease_v2(self.device)?;
         }
         self.handle.store(handle, Ordering::Relaxed);
-        Ok(())
+        // SAFETY: it was just retained once more.
+        let released = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
+        if released.is_err() {
+            self.retains.fetch_add(1, Ordering::Relaxed);
+        }
+        released
     }
 
     /// Makes memory of `peer` usable here.
@@ -300,7 +307,9 @@ impl Drop for Context {
             let destroy = |driver: &Driver| unsafe { driver.cuStreamDestroy_v2(stream) };
             let _ = self.release(generation, destroy);
         }
-        // SAFETY: retained once; nothing of it is left, as all that is made in it keeps it.
-        let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
+        for _ in 0..self.retains.load(Ordering::Relaxed) {
+            // SAFETY: retained so often; nothing of it is left, as all that is made in it keeps it.
+            let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
+        }
     }
 }

@@ -45,8 +45,11 @@ pub(crate) fn graphs(bench: &Bench) -> Outcome {
         let fill = graph.add_fill(&[], &y, 0x7f)?;
         let copy = graph.add_copy(&[fill], &x, &y)?;
         let join = graph.add_join(&[copy])?;
+        let [_, first] = device.priorities()?;
+        let attributes = LaunchAttributes { priority: Some(first), ..LaunchAttributes::NONE };
+        let launch = NvLaunch { attributes, ..ADD };
         // SAFETY: the kernel is ours, and gets what it takes.
-        let node = unsafe { graph.add_kernel(&[join], &kernel, &sum_of(&x, &y, &sum), &ADD)? };
+        let node = unsafe { graph.add_kernel(&[join], &kernel, &sum_of(&x, &y, &sum), &launch)? };
         let mut ready = graph.instantiate()?;
         ready.upload(&queue)?;
         // SAFETY: as above.
@@ -243,7 +246,10 @@ pub(crate) fn tensor_map(bench: &Bench) -> Outcome {
     let memory = device.buffer(4 * numbers.len() as u64, Spec::new().aligned(256))?;
     memory.copy_in(0, &i32::to_bytes(&numbers))?;
     let layout = TensorLayout::new(TensorType::I32, &[width as u64, height as u64])?;
-    let map = device.tensor_map(&memory, &layout, &[16, 8])?;
+    // a map of other memory, moved to this
+    let elsewhere = device.buffer(memory.size(), Spec::new().aligned(256).zeroed())?;
+    let mut map = device.tensor_map(&elsewhere, &layout, &[16, 8])?;
+    device.move_tensor_map(&mut map, &memory, &layout)?;
     for (x, y) in [(0, 0), (16, 8), (52, 20), (-4, -2)] {
         let out = put(device, &[-1i32; 128])?;
         let place = [x, y].map(|number| Argument::Value(Scalar::I32(number)));

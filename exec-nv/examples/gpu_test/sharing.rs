@@ -4,7 +4,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use exec_core::{Buffer, Device as _, ExternalMemory, LruAllocator, Spec};
-use exec_nv::{Access, IpcMemoryHandle, MemoryKind, NvAllocator, NvDevice, NvOptions};
+use exec_nv::{
+    Access, IpcEventHandle, IpcMemoryHandle, MemoryKind, NvAllocator, NvDevice, NvOptions,
+};
 
 use crate::bench::{Bench, Failure, Outcome};
 use crate::kernels::{Numbers as _, compare, put, take};
@@ -89,14 +91,17 @@ pub(crate) fn virtual_memory(bench: &Bench) -> Outcome {
 pub(crate) fn processes(bench: &Bench) -> Outcome {
     let memory = put(&bench.device, &NUMBERS)?;
     let handle = bench.device.share_memory(&memory)?;
-    let words: String = handle.0.iter().map(|byte| format!("{byte:02x}")).collect();
+    let mark = bench.device.queue().record_shareable()?;
+    let names = [handle.0, mark.share()?.0].concat();
+    let words: String = names.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut child = Command::new(std::env::current_exe()?);
     let done = child.arg("other_process").arg(words).output()?;
     if !done.status.success() {
         let said = String::from_utf8_lossy(&done.stderr);
         return Err(format!("the other process: {}, {}", done.status, said.trim()).into());
     }
-    compare(&take(&memory)?, &CHANGED).map(|_| "read and written by another process".into())
+    compare(&take(&memory)?, &CHANGED)
+        .map(|_| "read and written by another process, which waited for a mark".into())
 }
 
 /// What the other process does.
@@ -104,10 +109,13 @@ pub(crate) fn other_process(words: &str) -> Outcome {
     let (pairs, _) = words.as_bytes().as_chunks::<2>();
     let byte = |pair: &[u8; 2]| u8::from_str_radix(str::from_utf8(pair).unwrap_or(""), 16);
     let bytes = pairs.iter().map(byte).collect::<Result<Vec<_>, _>>()?;
-    let handle = IpcMemoryHandle(bytes.try_into().map_err(|_| "a handle has 64 bytes")?);
+    let names = bytes.as_chunks().0;
+    let [memory, mark] = names else { return Err("two handles have 128 bytes".into()) };
     let driver = Arc::new(exec_nv::Driver::open()?);
     let device = NvDevice::open(&driver, 0, NvOptions::default())?;
-    let opened = device.open_memory(handle)?;
+    let opened = device.open_memory(IpcMemoryHandle(*memory))?;
+    device.queue().wait_for_event(&device.open_event(IpcEventHandle(*mark))?)?;
+    device.queue().synchronize()?;
     // SAFETY: the other process has 16 bytes there, and waits for us.
     let memory = unsafe { at(&device, opened.address())? };
     compare(&take(&memory)?, &NUMBERS)?;
