@@ -199,9 +199,12 @@ impl Context {
         if *host_memory > 0 {
             return None;
         }
-        let error = self.sticky.take()?;
+        let error = self.sticky.get()?;
+        // it sticks until there is a context again: nobody works in one that is half gone
         self.generation.fetch_add(1, Ordering::Relaxed);
-        if let Err(failed) = self.renew() {
+        let renewed = self.renew();
+        self.sticky.take();
+        if let Err(failed) = renewed {
             self.sticky.set(exec_core::Error::Device(Arc::new(failed)));
         }
         Some(error)
