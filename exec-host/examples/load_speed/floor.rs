@@ -33,10 +33,10 @@ fn segments(head: &[u8]) -> Vec<Segment> {
     let (start, count) = (word(head, 32), word(head, 56) & 0xffff);
     let segment = |index: usize| {
         let at = start.saturating_add(index.saturating_mul(56));
-        let first = word(head, at);
+        let short = |offset| word(head, at.saturating_add(offset)) & 0xffff_ffff;
         let rest = [8, 16, 32, 40].map(|offset| word(head, at.saturating_add(offset)));
         let [offset, address, file, memory] = rest;
-        [first & 0xffff_ffff, first >> 32, offset, address, file, memory]
+        [short(0), short(4), offset, address, file, memory]
     };
     (0..count).map(segment).collect()
 }
@@ -60,7 +60,9 @@ pub(crate) fn load(path: &str, bytes: Option<&[u8]>) -> Result<Pages, Box<dyn Er
     let map = |at: *mut u8, size: usize, how: (i32, i32), from: Option<(&File, usize)>| {
         let (number, offset) = from.map_or((-1, 0), |(file, at)| (file.as_raw_fd(), at));
         // SAFETY: it replaces only what is ours.
-        unsafe { libc::mmap(at.cast(), size, how.0, private | how.1, number, offset as i64) }
+        unsafe {
+            libc::mmap(at.cast(), size, how.0, private | how.1, number, offset as libc::off_t)
+        }
     };
     let first = match &file {
         Some(file) => {
