@@ -114,10 +114,10 @@ static void launches(hoist_device *device, const char *path, const char *foreign
     double seconds = -1;
     OK(hoist_kernel_launch(kernel, &launch, arguments, 2, &seconds, &error));
     CHECK(seconds > 0.0014 && seconds < 0.0016);
-    CHECK(was_called("cuLaunchKernel local_memory 4x2x1 32x1x1 1024 0:") && was_called(" 8:07000000\n"));
+    CHECK(was_called("cuLaunchKernel local_memory 4x2x1 32x1x1 1024 stream 1 0:(memory ") && was_called(" 8:07000000\n"));
     launch = (hoist_launch){.grid = {2}, .block = {32}, .cluster = {2}, .flags = HOIST_LAUNCH_COOPERATIVE};
     OK(hoist_kernel_launch(kernel, &launch, arguments, 2, &seconds, &error));
-    CHECK(seconds == 0 && was_called("cuLaunchKernelEx local_memory 2x1x1 32x1x1 0 attribute 2 cluster 2x1x1"));
+    CHECK(seconds == 0 && was_called("cuLaunchKernelEx local_memory 2x1x1 32x1x1 0 stream 1 attribute 2 cluster 2x1x1"));
     /* a launch that nobody has waited for uses the memory */
     FAILS(BUSY, hoist_device_memory_write(memory, 0, &number, sizeof number, &error));
     hoist_error_free(error);
