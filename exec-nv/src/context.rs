@@ -140,6 +140,11 @@ impl Context {
         self.note(outcome)
     }
 
+    /// [`Error::Stale`] if the context was reset since handles of `generation` were made.
+    pub(crate) fn check(&self, generation: u64) -> Result<(), Error> {
+        if generation == self.generation() { Ok(()) } else { Err(Error::Stale) }
+    }
+
     /// Has `call` put something into a stream of its own, beside all others, and waits for it.
     pub(crate) fn transfer(
         &self,

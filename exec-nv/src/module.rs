@@ -129,7 +129,7 @@ impl Module {
 
     /// [`Error::Stale`] once the device was reset.
     fn check(&self) -> Result<(), Error> {
-        if self.generation == self.context.generation() { Ok(()) } else { Err(Error::Stale) }
+        self.context.check(self.generation)
     }
 
     /// The address of a variable, and its size.

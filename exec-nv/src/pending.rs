@@ -31,6 +31,13 @@ impl Used {
             self.code.push(Arc::clone(code) as _);
         }
     }
+
+    /// Keeps what another one does, too.
+    fn keep_all(&mut self, other: Self) {
+        self.buffers.extend(other.buffers);
+        self.code.extend(other.code);
+        self.calls = self.calls.saturating_add(other.calls);
+    }
 }
 
 /// What calls of a graph use whenever it runs. Between its launches the host may read and write the memory.
@@ -107,17 +114,52 @@ impl Capture {
             let mut own = lock(&pending);
             let theirs = own.end();
             drop(own);
-            used.buffers.extend(theirs.buffers);
-            used.code.extend(theirs.code);
+            used.keep_all(theirs);
             // the queue is gone, and what it had before may run
             if Arc::strong_count(&pending) == 1 {
-                let _ = stream.synchronize();
+                Pending::end_of(&pending, &stream);
             }
         }
     }
 }
 
 impl Pending {
+    /// Waits until all is done that is in `stream`, and lets go what it uses. What comes meanwhile is not waited for, and kept.
+    ///
+    /// # Errors
+    /// [`Error::Capturing`]; what the driver says: unless nothing runs any more after it, all is kept.
+    pub(crate) fn wait(pending: &Mutex<Self>, stream: &Stream) -> Result<(), Error> {
+        let mut own = lock(pending);
+        if own.capture.is_some() {
+            return Err(Error::Capturing);
+        }
+        let before = core::mem::take(&mut *own);
+        drop(own);
+        let outcome = stream.synchronize();
+        if outcome.is_err() && stream.context().sticky().check().is_ok() {
+            lock(pending).put_back(before);
+        }
+        outcome
+    }
+
+    /// The same where nobody waits again: what may still be used is never let go. In a capture, who ends that waits.
+    pub(crate) fn end_of(pending: &Mutex<Self>, stream: &Stream) {
+        match Self::wait(pending, stream) {
+            Ok(()) | Err(Error::Capturing) => {}
+            Err(_) => core::mem::forget(core::mem::take(&mut *lock(pending))),
+        }
+    }
+
+    /// Puts what is not known to be done before what came since it was taken.
+    fn put_back(&mut self, before: Self) {
+        let since = core::mem::replace(&mut self.marked, before.marked);
+        self.marked.extend(since);
+        match &mut self.capture {
+            Some((_, latest)) => latest.keep_all(before.latest),
+            None => self.latest.keep_all(before.latest),
+        }
+    }
+
     /// Calls are captured from now on.
     pub(crate) fn begin(&mut self, capture: &Arc<Capture>) {
         let before = core::mem::take(&mut self.latest);

@@ -47,17 +47,7 @@ impl NvQueue {
     /// # Errors
     /// What the driver says, of a kernel that failed too.
     pub fn synchronize(&self) -> Result<(), Error> {
-        // what comes while this waits is not waited for, and kept
-        let mut pending = self.lock();
-        if pending.capture.is_some() {
-            return Err(Error::Capturing);
-        }
-        let done = core::mem::take(&mut *pending);
-        drop(pending);
-        let outcome = self.stream.synchronize();
-        // after an error nothing runs any more
-        drop(done);
-        outcome
+        Pending::wait(&self.pending, &self.stream)
     }
 
     /// A mark behind all that is in the queue now. While calls are captured it is one of the graph's, which other queues can
@@ -248,7 +238,7 @@ impl Drop for Call<'_> {
 impl Drop for NvQueue {
     /// Waits: memory and code of what runs must stay.
     fn drop(&mut self) {
-        let _ = self.synchronize();
+        Pending::end_of(&self.pending, &self.stream);
     }
 }
 

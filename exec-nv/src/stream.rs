@@ -230,7 +230,7 @@ impl NvEvent {
 
     /// [`Error::Stale`] once the device was reset.
     pub(crate) fn check(&self) -> Result<(), Error> {
-        if self.generation == self.context.generation() { Ok(()) } else { Err(Error::Stale) }
+        self.context.check(self.generation)
     }
 
     /// Waits until it is reached.

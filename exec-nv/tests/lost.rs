@@ -58,6 +58,40 @@ fn what_comes_while_others_wait_is_kept() {
 }
 
 #[test]
+fn what_may_still_run_is_kept() {
+    let Some(stub) = stub("what_may_still_run_is_kept") else { return };
+    let device = stub.device().unwrap();
+    let queue = device.new_queue().unwrap();
+    let [one, two, three] = [0, 1, 2].map(|_| device.buffer(64, Spec::new().not_kept()).unwrap());
+    queue.copy(&one, &two).unwrap();
+    let refuse = || stub.fail("cuStreamSynchronize", 999, 1);
+    // what is put into the queue while it waits stays behind what was there
+    let put = || queue.copy(&two, &three).unwrap();
+    refuse();
+    stub.during("cuStreamSynchronize", put, || assert!(queue.synchronize().is_err()));
+    for buffer in [&one, &two, &three] {
+        assert!(matches!(buffer.copy_out(0, &mut [0; 64]), Err(CoreError::InUse)));
+    }
+    queue.synchronize().unwrap();
+    for buffer in [&one, &two, &three] {
+        buffer.copy_out(0, &mut [0; 64]).unwrap();
+    }
+    // after an error that sticks nothing runs
+    queue.copy(&one, &two).unwrap();
+    stub.fail("cuStreamSynchronize", 700, 1);
+    assert!(queue.synchronize().is_err());
+    assert!(device.reset().is_some());
+    drop([one, two, three]);
+    // and of a queue that is gone nobody knows any more whether it is done
+    let [one, two] = [0, 1].map(|_| device.buffer(64, Spec::new().not_kept()).unwrap());
+    queue.copy(&one, &two).unwrap();
+    refuse();
+    stub.forget();
+    drop((queue, one, two));
+    assert_eq!(stub.calls_of("cuMemFree_v2"), [""; 0]);
+}
+
+#[test]
 fn after_a_reset_nothing_of_before_is_used() {
     let Some(stub) = stub("after_a_reset_nothing_of_before_is_used") else { return };
     let device = stub.device().unwrap();

@@ -82,7 +82,7 @@ impl Template {
 
     /// [`Error::Stale`] once the device was reset.
     pub(super) fn check(&self) -> Result<(), Error> {
-        if self.generation == self.context.generation() { Ok(()) } else { Err(Error::Stale) }
+        self.context.check(self.generation)
     }
 }
 
