@@ -75,11 +75,32 @@ impl Run for Fuzz {
         if let Some(count) = self.executions {
             return self.long(workspace, &names, count);
         }
-        for name in names {
-            run(&mut self.one(workspace, name)?).with_context(|| advice(name))?;
+        if self.target.is_empty() {
+            run(&mut self.cargo_fuzz(workspace, "build")?)?;
         }
-        Ok(())
+        let next = Mutex::new(names.iter());
+        on_processors(names.len(), || {
+            while let Some(name) = next.lock().ok().and_then(|mut names| names.next()) {
+                let said = output(&mut self.one(workspace, name)?).with_context(|| advice(name))?;
+                let said = String::from_utf8_lossy(&said.stderr);
+                let done = said.lines().find(|line| line.starts_with("Done "));
+                println!("{name}: {}", done.unwrap_or_default());
+            }
+            Ok(())
+        })
     }
+}
+
+/// Has as many threads as there are processors, but `most`, work until all have ended.
+fn on_processors(most: usize, work: impl Fn() -> Result<()> + Copy + Send) -> Result<()> {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads.min(most)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| match worker.join() {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
 }
 
 /// What to do with a finding.
@@ -149,15 +170,7 @@ impl Fuzz {
             }
             Ok(())
         };
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        std::thread::scope(|scope| {
-            let workers: Vec<_> =
-                (0..threads.min(names.len())).map(|_| scope.spawn(work)).collect();
-            workers.into_iter().try_for_each(|worker| match worker.join() {
-                Ok(outcome) => outcome,
-                Err(panic) => std::panic::resume_unwind(panic),
-            })
-        })?;
+        on_processors(names.len(), work)?;
         let tallies = tallies.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
         println!("| target | executions | a second | findings |\n|---|---:|---:|---:|");
         for (name, tally) in &tallies {

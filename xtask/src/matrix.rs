@@ -45,10 +45,9 @@ const HOSTED: &[(&str, &str)] = &[("fatbin", "liblz4"), ("fatbin", "libzstd")];
 const TOOLS: &[&str] = &["xtask", "benches"];
 /// The executors.
 const EXECUTORS: [&str; 2] = ["exec-host", "exec-nv"];
-/// Tests of the executor for hosts that need a feature, which are of interest on other machines too: what a crash leaves behind and what
-/// forks do, in programs that start themselves again.
-const CRASHES: (&str, &[&str]) =
-    ("device", &["--test", "crashes", "--test", "guards", "--test", "unload"]);
+/// The feature of the executor for hosts with which it is tested on other machines: what a crash leaves behind and what forks do, in
+/// programs that start themselves again, are of interest there, too.
+const GUARDED: &str = "device";
 /// Tests of the executor for hosts that need nothing of the C library by name, nor a dynamic loader.
 const ALONE: &[&str] = &[
     "--lib",
@@ -103,24 +102,52 @@ impl Run for TestMatrix {
         if self.install {
             targets::install(workspace, &chosen)?;
         }
-        let skips = Skips::read(workspace)?;
-        let mut matrix = Matrix {
+        let (skips, packages, lower) =
+            (Skips::read(workspace)?, packages::packages(workspace)?, no_panic::crates(workspace)?);
+        let matrix = |folder| Matrix {
             workspace,
+            folder,
             full: self.full,
             skip_missing: self.skip_missing,
-            packages: packages::packages(workspace)?,
-            lower: no_panic::crates(workspace)?,
+            packages: &packages,
+            lower: &lower,
             skips: &skips,
             cells: Vec::new(),
         };
-        for target in chosen {
-            if BY_NAME.contains(&target.name) && self.only.is_empty() && !self.full {
-                continue;
-            }
-            match &target.kind {
-                Kind::Bare => matrix.build(target),
-                Kind::Tests { .. } => matrix.test(target),
-            }
+        let by_name = |name| BY_NAME.contains(&name) && self.only.is_empty() && !self.full;
+        let (bare, tested): (Vec<&Target>, Vec<&Target>) = chosen
+            .into_iter()
+            .filter(|target| !by_name(target.name))
+            .partition(|target| matches!(target.kind, Kind::Bare));
+        // programs of other machines wait more than they compute: what is only built is built beside them
+        let (built, tests) = (matrix("matrix-built"), matrix("matrix"));
+        let (mut cells, others) = std::thread::scope(|scope| {
+            let tests = scope.spawn(|| tests.of(|matrix| matrix.tests(&tested)));
+            let built = built.of(|matrix| self.build(matrix, &bare));
+            (built, tests.join())
+        });
+        match others {
+            Ok(others) => cells.extend(others),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+        println!("\n{}", Table(&cells));
+        let bad = cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Bad(_))).count();
+        let skipped =
+            cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Skipped(_))).count();
+        println!("{} cells, {bad} bad, {skipped} skipped", cells.len());
+        if bad > 0 { Err(Reported.into()) } else { Ok(()) }
+    }
+}
+
+impl TestMatrix {
+    fn wants(&self, row: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|name| name == row)
+    }
+
+    /// The rows of which nothing runs on a machine that is not this one, or not by way of Linux.
+    fn build(&self, matrix: &mut Matrix<'_>, bare: &[&Target]) {
+        for target in bare {
+            if self.full { matrix.build(target) } else { matrix.check(target) }
         }
         if self.wants("features") {
             matrix.features();
@@ -151,19 +178,6 @@ impl Run for TestMatrix {
             let all: &[&str] = if self.full { &["size"] } else { &["size", "--budget"] };
             matrix.task("size", all);
         }
-        println!("\n{}", Table(&matrix.cells));
-        let bad =
-            matrix.cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Bad(_))).count();
-        let skipped =
-            matrix.cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Skipped(_))).count();
-        println!("{} cells, {bad} bad, {skipped} skipped", matrix.cells.len());
-        if bad > 0 { Err(Reported.into()) } else { Ok(()) }
-    }
-}
-
-impl TestMatrix {
-    fn wants(&self, row: &str) -> bool {
-        self.only.is_empty() || self.only.iter().any(|name| name == row)
     }
 }
 
@@ -174,15 +188,27 @@ fn names() -> String {
 /// The table while it grows.
 struct Matrix<'a> {
     workspace: &'a Workspace,
+    /// The name of cargo's folder: in one of them, cargo builds one thing at a time.
+    folder: &'static str,
     full: bool,
     skip_missing: bool,
-    packages: Vec<Package>,
-    lower: Vec<String>,
+    packages: &'a [Package],
+    lower: &'a [String],
     skips: &'a Skips,
     cells: Vec<Cell>,
 }
 
 impl Matrix<'_> {
+    /// The cells that `make` makes.
+    fn of(mut self, make: impl FnOnce(&mut Self)) -> Vec<Cell> {
+        make(&mut self);
+        self.cells
+    }
+
+    fn tests(&mut self, targets: &[&Target]) {
+        targets.iter().for_each(|target| self.test(target));
+    }
+
     /// Tries something and notes what came of it.
     fn try_cell(
         &mut self,
@@ -225,7 +251,7 @@ impl Matrix<'_> {
         let mut cargo = toolchain.cargo();
         cargo
             .current_dir(self.workspace.root())
-            .env("CARGO_TARGET_DIR", self.workspace.kept("matrix")?);
+            .env("CARGO_TARGET_DIR", self.workspace.kept(self.folder)?);
         target.configure(&mut cargo);
         // Emulated tests take longer than their optimisation; checks of overflow and assertions stay.
         cargo.env("CARGO_INCREMENTAL", "0");
@@ -235,18 +261,26 @@ impl Matrix<'_> {
         Ok(cargo)
     }
 
-    /// Builds every lower crate for a bare target.
+    /// Checks the lower crates together for a bare target, without features and with those of who asks for none. That each of them
+    /// does alone is found out [on this machine](Self::features), that they link where programs of them are made.
+    fn check(&mut self, target: &Target) {
+        let lower = self.lower;
+        for (set, without) in [("", Some("--no-default-features")), ("default", None)] {
+            let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
+            self.try_cell(target.name, &lower.join(" "), show(set), || {
+                let packages = lower.iter().flat_map(|name| ["--package", name]);
+                let arguments = ["check", "--quiet", "--target", target.name];
+                output(cargo?.args(arguments).args(without).args(packages))?;
+                Ok("checked".to_owned())
+            });
+        }
+    }
+
+    /// Builds every lower crate alone for a bare target, with every set of features.
     fn build(&mut self, target: &Target) {
-        for name in &self.lower.clone() {
-            let mut sets = vec![String::new()];
-            if self.full {
-                sets.extend(
-                    self.feature_sets(name).into_iter().filter(|set| !is_hosted(name, set)),
-                );
-            } else if !self.usual(name).is_empty() {
-                sets.push(self.usual(name).to_owned());
-            }
-            for set in sets {
+        for name in self.lower {
+            let sets = self.feature_sets(name).into_iter().filter(|set| !is_hosted(name, set));
+            for set in [String::new()].into_iter().chain(sets).collect::<Vec<_>>() {
                 let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
                 self.try_cell(target.name, name, show(&set), || {
                     let arguments =
@@ -274,7 +308,7 @@ impl Matrix<'_> {
             });
             return;
         }
-        let mut crates = self.lower.clone();
+        let mut crates = self.lower.to_vec();
         if EXECUTOR_ALONE.contains(&target.name) && !self.full {
             crates = vec![EXECUTORS[0].to_owned()];
         } else if *executor {
@@ -282,16 +316,10 @@ impl Matrix<'_> {
         }
         for name in &crates {
             let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
-            let (usual, skips) = (self.usual(name), self.skips);
-            self.try_cell(target.name, name, show(usual), || {
-                tests(cargo?, skips, (name, &[]), target.name, usual, how)
-            });
-        }
-        if *executor && runner.is_some() {
-            let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
-            let ([name, _], (feature, programs), skips) = (EXECUTORS, CRASHES, self.skips);
-            self.try_cell(target.name, name, feature, || {
-                tests(cargo?, skips, (name, programs), target.name, feature, how)
+            let is_guarded = runner.is_some() && name == EXECUTORS[0];
+            let (set, skips) = (if is_guarded { GUARDED } else { self.usual(name) }, self.skips);
+            self.try_cell(target.name, name, show(set), || {
+                tests(cargo?, skips, (name, &[]), target.name, set, how)
             });
         }
     }
@@ -348,7 +376,9 @@ impl Matrix<'_> {
                     rustup.env_remove("RUSTC").env_remove("RUSTDOC");
                     rustup
                 };
-            cargo.current_dir(workspace.root()).env("CARGO_TARGET_DIR", workspace.kept("matrix")?);
+            cargo
+                .current_dir(workspace.root())
+                .env("CARGO_TARGET_DIR", workspace.kept(self.folder)?);
             output(cargo.args([
                 "check",
                 "--quiet",
