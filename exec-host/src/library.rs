@@ -31,7 +31,8 @@
 //! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them, and a `dlsym` (`RTLD_DEFAULT`, `RTLD_NEXT`). A library that
 //! is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
 //! this one does not need. Versions that only say what a dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library
-//! loads that is too new for the process's. A library that wants to execute the stack is refused.
+//! loads that is too new for the process's. A library that wants to execute the stack is refused, and so is one of D whose runtime is a library of
+//! its own, which asks the dynamic loader for it.
 
 mod ahead;
 mod at_exit;

@@ -93,3 +93,19 @@ fn scopes_come_and_go() {
     drop(user);
     assert_eq!(call_ours(&base), 99);
 }
+
+/// D's runtime looks for who registers among the dynamic loader's libraries, and ends the process if it is none of them.
+#[test]
+fn who_wants_a_handle_of_the_dynamic_loader() {
+    let libraries = Libraries::new("asks-d");
+    let registry = "void _d_dso_registry(void *data) { (void)data; }\n";
+    let module = "void _d_dso_registry(void *);
+        __attribute__((constructor)) static void begin(void) { _d_dso_registry(0); }
+        long probe(void) { return 7; }\n";
+    libraries.add("runtime", registry, &[], &[]);
+    libraries.add("module", module, &["runtime"], &[]);
+    let error = libraries.ours("module").unwrap_err().to_string();
+    assert!(error.contains("_d_dso_registry"), "{error}");
+    libraries.add("both", &format!("{registry}{module}"), &[], &[]);
+    assert_eq!(libraries.probe("both"), 7);
+}

@@ -40,6 +40,9 @@ pub(crate) struct Resolver<'r, 's> {
     pub(crate) late: Option<LateFunctions>,
 }
 
+/// By which code of D says that it is there: a runtime that is a library itself ends the process if the dynamic loader does not know who calls.
+const D_RUNTIME: &[u8] = b"_d_dso_registry";
+
 /// For how many versions and addresses there is room from the beginning.
 const MANY: usize = 64;
 
@@ -142,6 +145,13 @@ impl<'r, 's> Resolver<'r, 's> {
         let is_thread_local = is_thread_local || symbol.r#type() == elf_core::names::STT_TLS;
         match self.scope.borrow_mut().find(self.node, reference, defined, is_thread_local) {
             Some(Answer::Own) => Some(own()),
+            Some(Answer::Other(_)) if reference.name.as_bytes() == D_RUNTIME => {
+                let reason = String::from(
+                    "a library of D, whose runtime wants a handle of the dynamic loader's for it (_d_dso_registry); \
+                     with the runtime inside of it, it can be loaded",
+                );
+                self.fail(index, LibraryError::Refused { reason })
+            }
             Some(Answer::Other(definition)) => {
                 if let Definition::Address(address) = definition {
                     self.externals.borrow_mut().push(address);
