@@ -15,7 +15,7 @@ use crate::memory::{
 };
 use crate::module::{Module, Parts};
 use crate::observer::Observer;
-use crate::symbols::{LoadSymbols, Symbols, from_fn};
+use crate::symbols::{LoadSymbols, SharedBytes, Symbols, from_fn};
 use crate::threads::{self, initial_exec};
 use crate::words;
 use elf_core::{File, Name};
@@ -61,7 +61,7 @@ impl Default for Loader {
 }
 
 /// Objects that sources of symbols gave.
-type Joined = Vec<Arc<[u8]>>;
+type Joined = Vec<SharedBytes>;
 
 impl Loader {
     /// Loads as [`Module::load`] does.

@@ -16,7 +16,7 @@ use crate::observer::Observed;
 use crate::resolvers::Resolvers;
 use crate::start::{self, Start};
 use crate::switches::Switches;
-use crate::symbols::{Exports, Found, Keeper, Symbols};
+use crate::symbols::{Exports, Found, Keeper, SharedBytes, Symbols};
 use crate::threads::{Threads, exit};
 use crate::unwind::Unwinding;
 use core::ffi::{c_char, c_int};
@@ -33,7 +33,7 @@ use std::sync::{Arc, Once, OnceLock};
 pub struct Module<B> {
     objects: Vec<B>,
     /// Members of archives that the objects asked for.
-    joined: Vec<Arc<[u8]>>,
+    joined: Vec<SharedBytes>,
     /// Somebody has guaranteed constructors and destructors.
     initialized: Once,
     exports: OnceLock<Exports>,
@@ -102,7 +102,7 @@ impl<B> fmt::Debug for Module<B> {
 }
 
 impl<B: AsRef<[u8]>> Module<B> {
-    pub(crate) fn new(objects: Vec<B>, joined: Vec<Arc<[u8]>>, parts: Parts) -> Self {
+    pub(crate) fn new(objects: Vec<B>, joined: Vec<SharedBytes>, parts: Parts) -> Self {
         let parts = Arc::new(parts);
         if parts.registers {
             let ranges = parts.memory.ranges();

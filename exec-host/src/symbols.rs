@@ -25,10 +25,12 @@ mod data;
 mod exports;
 mod links;
 mod name_table;
+mod shared_bytes;
 mod source;
 
 pub use archive::ArchiveSource;
 pub use data::keep_data;
 pub(crate) use exports::Exports;
 pub(crate) use links::LoadSymbols;
+pub use shared_bytes::SharedBytes;
 pub use source::{Found, FromFn, Keeper, Or, Symbols, from_fn};

@@ -193,6 +193,39 @@ fn members_join_on_demand() {
     }
 }
 
+/// Bytes of which it is known where they are.
+struct At(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for At {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+#[test]
+fn members_are_parts_of_their_archive() {
+    let user = object!(
+        "members_are_parts_of_their_archive",
+        "int two(int); int base(int x) { return x + 5; } int run(int x) { return two(x); }"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let Some(path) = archive(folder.path(), "rc", &MEMBERS) else {
+        println!("skipped: members_are_parts_of_their_archive: needs ar");
+        return;
+    };
+    let bytes = Arc::new(std::fs::read(path).unwrap());
+    let source = ArchiveSource::new(At(Arc::clone(&bytes))).unwrap();
+    for member in source.members() {
+        assert!(bytes.as_ptr_range().contains(&member.as_ptr()), "no copy");
+        assert!(member.starts_with(b"\x7fELF"));
+    }
+    let module = Loader::new().load([user], source).unwrap();
+    assert_eq!(call(&module, "run", 1), 12);
+    assert_eq!(Arc::strong_count(&bytes), 2, "kept for the member");
+    drop(module);
+    assert_eq!(Arc::strong_count(&bytes), 1);
+}
+
 /// A source that gives objects which do not define what was asked for.
 struct Liar(Vec<u8>);
 

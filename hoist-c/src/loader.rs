@@ -13,7 +13,7 @@ use core::ptr::NonNull;
 use exec_host::observer::{GdbInterface, JitDump};
 use exec_host::symbols::{ArchiveSource, Symbols};
 use exec_host::{CodeArena, Process};
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// How objects are loaded: which memory, and who is told. Free it with `hoist_loader_free`.
 #[derive(Default)]
@@ -233,7 +233,7 @@ fn load(
             "there are no objects: members of archives are taken only for them",
         ));
     }
-    let bytes = objects.iter().map(|object| Arc::clone(&object.bytes));
+    let bytes = objects.iter().map(|object| object.bytes.clone());
     // an empty list would be asked, too
     let loaded = if archives.is_empty() {
         loader.load(bytes, symbols)

@@ -8,21 +8,22 @@ use crate::module_rows::Tables;
 use core::ffi::c_void;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
+use exec_host::symbols::SharedBytes;
 use std::sync::{Arc, OnceLock};
 
 /// Objects in memory. Free it with `hoist_module_free`.
 pub struct Module {
-    inner: Arc<exec_host::Module<Arc<[u8]>>>,
+    inner: Arc<exec_host::Module<SharedBytes>>,
     tables: OnceLock<Tables>,
 }
 
 impl Module {
-    pub(crate) fn new(module: exec_host::Module<Arc<[u8]>>) -> Self {
+    pub(crate) fn new(module: exec_host::Module<SharedBytes>) -> Self {
         Self { inner: Arc::new(module), tables: OnceLock::new() }
     }
 
     /// What others may keep.
-    pub(crate) const fn shared(&self) -> &Arc<exec_host::Module<Arc<[u8]>>> {
+    pub(crate) const fn shared(&self) -> &Arc<exec_host::Module<SharedBytes>> {
         &self.inner
     }
 

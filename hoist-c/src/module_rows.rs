@@ -4,8 +4,8 @@ use crate::address::pointer_to;
 use crate::border::Rows;
 use crate::error::c_string;
 use core::ffi::{c_char, c_void};
+use exec_host::symbols::SharedBytes;
 use std::ffi::CString;
-use std::sync::Arc;
 
 /// A symbol of a module. Pointers are good as long as the module's handle.
 #[derive(Clone, Copy, Debug, Default)]
@@ -87,7 +87,7 @@ pub(crate) struct Tables {
 }
 
 impl Tables {
-    pub(crate) fn of(module: &exec_host::Module<Arc<[u8]>>) -> Self {
+    pub(crate) fn of(module: &exec_host::Module<SharedBytes>) -> Self {
         let mut names = Vec::new();
         // the text of a `CString` stays where it is when the list grows
         let mut keep = |name: elf_core::Name<'_>| {

@@ -8,7 +8,7 @@ use crate::object::Object;
 use core::mem::MaybeUninit;
 use core::ptr::NonNull;
 use elf_core::archive::{self, Archive};
-use exec_host::symbols::{ArchiveSource, keep_data};
+use exec_host::symbols::{ArchiveSource, SharedBytes, keep_data};
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -32,17 +32,17 @@ pub(crate) enum Input {
 
 impl List {
     /// Adds what the bytes are; of an archive in a file, `path` is where the members of a thin one are looked for.
-    fn add(&mut self, label: &str, bytes: &[u8], path: Option<&Path>) -> Result<(), Error> {
+    fn add(&mut self, label: &str, bytes: SharedBytes, path: Option<&Path>) -> Result<(), Error> {
         if !bytes.starts_with(archive::MAGIC) && !bytes.starts_with(archive::THIN_MAGIC) {
-            self.inputs.push(Input::Object(Object { label: label.into(), bytes: bytes.into() }));
+            self.inputs.push(Input::Object(Object { label: label.into(), bytes }));
             return Ok(());
         }
-        let source = match path {
+        let source = match path.filter(|_| bytes.starts_with(archive::THIN_MAGIC)) {
             Some(path) => ArchiveSource::open(path),
-            None => ArchiveSource::parse(bytes),
+            None => ArchiveSource::new(bytes.clone()),
         };
         let source = source.map_err(|error| host(&error, &[]).file(label))?;
-        let names = Archive::parse(bytes).map_err(|error| elf(&error, label))?;
+        let names = Archive::parse(&bytes).map_err(|error| elf(&error, label))?;
         let names = names
             .members()
             .map(|member| member.map_or_else(|_| String::new(), |it| it.name.to_string()));
@@ -102,7 +102,7 @@ pub extern "C" fn hoist_objects_add_file(
         let path = path.path("path")?;
         let objects = handle(changed(objects), "objects")?;
         let bytes = std::fs::read(path).map_err(|cause| io(&cause, path))?;
-        alone(&objects.0, "objects")?.add(&path.to_string_lossy(), &bytes, Some(path))
+        alone(&objects.0, "objects")?.add(&path.to_string_lossy(), bytes.into(), Some(path))
     })
 }
 
@@ -124,7 +124,7 @@ pub extern "C" fn hoist_objects_add_memory(
         let label = label.optional("label")?.unwrap_or("memory");
         // SAFETY: the length is that of `data`.
         let bytes = unsafe { data.get(size, "data")? };
-        alone(&objects.0, "objects")?.add(label, bytes, None)
+        alone(&objects.0, "objects")?.add(label, bytes.into(), None)
     })
 }
 

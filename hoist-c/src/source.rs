@@ -5,7 +5,7 @@ use core::ffi::{c_char, c_void};
 use elf_core::Name;
 use elf_layout::ExternalSymbol;
 use exec_host::library::Library;
-use exec_host::symbols::{ArchiveSource, Found, Symbols};
+use exec_host::symbols::{ArchiveSource, Found, SharedBytes, Symbols};
 use exec_host::{External, Module, Process};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -47,7 +47,7 @@ pub(crate) enum Source {
     Process(Process),
     Callback(Callback),
     Defined(HashMap<Box<[u8]>, Definition>),
-    Module(Arc<Module<Arc<[u8]>>>),
+    Module(Arc<Module<SharedBytes>>),
     Library(Library),
     Archive(ArchiveSource),
 }

@@ -30,9 +30,10 @@ impl Archive {
         path: Option<PathBuf>,
     ) -> PyResult<Self> {
         let data = Held::of(data)?;
-        let read = py.detach(|| match path {
+        let is_thin = data.as_ref().starts_with(elf_core::archive::THIN_MAGIC);
+        let read = py.detach(|| match path.filter(|_| is_thin) {
             Some(path) => ArchiveSource::open(path),
-            None => ArchiveSource::parse(data.as_ref()),
+            None => ArchiveSource::new(data),
         });
         let objects = Objects { labels: &[], bytes: &[] };
         read.map(Self).map_err(|error| {

@@ -1,5 +1,6 @@
 //! Archives as a source of symbols.
 
+use super::shared_bytes::SharedBytes;
 use crate::error::Error;
 use elf_core::Name;
 use elf_core::archive::Archive as Members;
@@ -15,19 +16,28 @@ use std::sync::Arc;
 /// A member belongs to the load that asked for it: two loads that ask for the same one get it twice. To share it, load it
 /// once and offer that [`Module`](crate::Module) first. Which members are taken, and in which order, says [`elf_layout::archives`].
 #[derive(Clone, Debug, Default)]
-pub struct ArchiveSource(Arc<MemberIndex<Arc<[u8]>>>);
+pub struct ArchiveSource(Arc<MemberIndex<SharedBytes>>);
 
 impl ArchiveSource {
-    /// Reads the members of an archive in memory. Members that are no ELF files are kept and define nothing.
+    /// The archive that `bytes` are: `Vec<u8>`, `&'static [u8]`, a mapped file. They are kept, and members are parts of them. Members that are
+    /// no ELF files define nothing.
     ///
     /// # Errors
     /// [`Error::Archive`] if it is damaged, [`Error::Member`] if a member is; [`Error::ThinArchive`] if it is thin: then
     /// [`open`](Self::open) finds the members.
-    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
-        Self::collect(bytes, None)
+    pub fn new(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self, Error> {
+        Self::collect(&SharedBytes::new(bytes), None)
     }
 
-    /// Reads an archive, and the files that a thin one names: regular files in its folder or below, of no more than
+    /// The same with a copy of bytes that are somebody else's.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
+        Self::new(bytes.to_vec())
+    }
+
+    /// Reads an archive, once as a whole, and the files that a thin one names: regular files in its folder or below, of no more than
     /// [`NAMED_LIMIT`](exec_core::NAMED_LIMIT) bytes.
     ///
     /// # Errors
@@ -43,29 +53,33 @@ impl ArchiveSource {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_with(path: impl AsRef<Path>, mut files: NamedFiles) -> Result<Self, Error> {
-        Self::collect(&read(path.as_ref())?, Some(&mut files))
+        Self::collect(&read(path.as_ref())?.into(), Some(&mut files))
     }
 
     /// All members, in order: to load them whether somebody asks for them or not (`--whole-archive` of linkers).
-    pub fn members(&self) -> impl Iterator<Item = Arc<[u8]>> + '_ {
+    pub fn members(&self) -> impl Iterator<Item = SharedBytes> + '_ {
         self.0.members().iter().cloned()
     }
 
     /// Which member defines a name, and who has it.
-    pub(super) const fn index(&self) -> &Arc<MemberIndex<Arc<[u8]>>> {
+    pub(super) const fn index(&self) -> &Arc<MemberIndex<SharedBytes>> {
         &self.0
     }
 
-    /// Reads members, those of a thin archive from `files`.
-    fn collect(bytes: &[u8], mut files: Option<&mut NamedFiles>) -> Result<Self, Error> {
+    /// Collects members, those of a thin archive from `files`.
+    fn collect(bytes: &SharedBytes, mut files: Option<&mut NamedFiles>) -> Result<Self, Error> {
         let (mut members, mut names) = (Vec::new(), Vec::new());
+        let start = bytes.as_ptr().addr();
         for member in Members::parse(bytes).map_err(Error::Archive)?.members() {
             let member = member.map_err(Error::Archive)?;
             members.push(match (member.data, &mut files) {
-                (Some(bytes), _) => Arc::from(bytes),
+                (Some(data), _) => {
+                    let from = data.as_ptr().addr().saturating_sub(start);
+                    bytes.part(from..from.saturating_add(data.len()))
+                }
                 (None, Some(files)) => {
                     let name = OsStr::from_bytes(member.name.as_bytes());
-                    files.read(Path::new(name)).map_err(Error::Named)?
+                    files.read(Path::new(name)).map_err(Error::Named)?.into()
                 }
                 (None, None) => return Err(Error::ThinArchive),
             });

@@ -1,6 +1,6 @@
 //! What a load has asked for: addresses, what keeps them, and objects that have to join it.
 
-use super::{Found, Keeper, Symbols};
+use super::{Found, Keeper, SharedBytes, Symbols};
 use crate::error::Error;
 use crate::external::External;
 use crate::threads::exit as thread_exit;
@@ -116,7 +116,7 @@ impl<'s> LoadSymbols<'s> {
     pub(crate) fn join<'a>(
         &mut self,
         objects: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<Vec<Arc<[u8]>>, Error> {
+    ) -> Result<Vec<SharedBytes>, Error> {
         let mut joined = Vec::new();
         if !self.symbols.has_objects() {
             return Ok(joined);
@@ -144,15 +144,15 @@ impl<'s> LoadSymbols<'s> {
             let joining = match &found {
                 None | Some(Found::At(_) | Found::Kept(..)) => None,
                 Some(Found::Object(bytes)) => {
-                    let archive = number(&mut archives, Arc::as_ptr(bytes).addr());
-                    Some(Joining { archive, member: 0, bytes: Arc::clone(bytes) })
+                    let archive = number(&mut archives, bytes.as_ptr().addr());
+                    Some(Joining { archive, member: 0, bytes: bytes.clone() })
                 }
                 Some(Found::Member(of)) => {
                     let index = of.index();
                     let archive = number(&mut archives, Arc::as_ptr(index).addr());
                     let last = last.filter(|last| last.archive == archive).map(|last| last.member);
                     index.definer(name, why, last).and_then(|member| {
-                        let bytes = Arc::clone(index.members().get(member)?);
+                        let bytes = index.members().get(member)?.clone();
                         Some(Joining { archive, member, bytes })
                     })
                 }
@@ -188,7 +188,7 @@ impl<'s> LoadSymbols<'s> {
 struct Joining {
     archive: usize,
     member: usize,
-    bytes: Arc<[u8]>,
+    bytes: SharedBytes,
 }
 
 impl Joining {

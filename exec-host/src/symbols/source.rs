@@ -1,6 +1,7 @@
 //! What a source of symbols is, and several of them in a row.
 
 use super::archive::ArchiveSource;
+use super::shared_bytes::SharedBytes;
 use crate::external::External;
 use core::any::Any;
 use core::fmt;
@@ -20,7 +21,7 @@ pub enum Found {
     /// It is in memory as long as the keeper lives, which the module that asks for it takes care of.
     Kept(External, Keeper),
     /// An object defines it, which will be loaded together with those that ask for it.
-    Object(Arc<[u8]>),
+    Object(SharedBytes),
     /// A member of this archive defines it, which will be loaded likewise: the one that linkers take, in their order.
     Member(ArchiveSource),
 }
