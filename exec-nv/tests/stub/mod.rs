@@ -33,6 +33,15 @@ fn built() -> Option<&'static [u8]> {
     BUILT.get_or_init(build).as_deref()
 }
 
+/// A file of the fixtures.
+pub(crate) fn fixture(name: &str) -> Vec<u8> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name);
+    std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display())).unwrap()
+}
+
+/// Kernels for most tests.
+pub(crate) const KERNELS: &str = "cuda/kernels-13.5-sm_90a.cubin";
+
 /// A stub for this test, or `None` with the words that say that the test is skipped.
 pub(crate) fn stub(test: &str) -> Option<Stub> {
     let Some(bytes) = built() else {

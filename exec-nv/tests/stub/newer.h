@@ -1,4 +1,4 @@
-/* Parts of the stub that libcuda.c includes at its end: pools, graphs, virtual memory, other processes, libraries, tensor maps.
+/* Parts of the stub for what came to the driver later: pools, graphs, virtual memory, other processes, libraries, tensor maps.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 
 struct access { unsigned location, device, flags; };
