@@ -7,8 +7,8 @@ use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cudarc::driver::sys::{
-    CUcontext, CUctx_st, CUdevice, CUmemAccess_flags, CUmemAccessDesc, CUmemLocation,
-    CUmemLocationType, CUstream,
+    CUcontext, CUctx_st, CUdevice, CUdevice_attribute, CUmemAccess_flags, CUmemAccessDesc,
+    CUmemLocation, CUmemLocationType, CUmemoryPool, CUstream,
 };
 use exec_core::{DeviceId, Sticky};
 
@@ -45,6 +45,8 @@ pub(crate) struct Context {
     retains: AtomicU32,
     /// How much memory there is that the host sees, too: it must not go under the views of it.
     host_memory: Mutex<usize>,
+    /// Whether the host may touch managed memory while kernels run.
+    host_sees_managed: bool,
     /// The stream for transfers, and the generation that it is of.
     transfers: Mutex<Option<(u64, CUstream)>>,
 }
@@ -76,8 +78,13 @@ impl Context {
         if let Some(context) = others.find(is_this) {
             return Ok(context);
         }
-        // SAFETY: as above.
-        unsafe { driver.cuDevicePrimaryCtxRetain(&raw mut handle, device)? };
+        let mut concurrent: c_int = 0;
+        let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CONCURRENT_MANAGED_ACCESS as u32;
+        // SAFETY: the places are ours.
+        unsafe {
+            driver.cuDeviceGetAttribute(&raw mut concurrent, attribute, device)?;
+            driver.cuDevicePrimaryCtxRetain(&raw mut handle, device)?;
+        }
         let context = Arc::new(Self {
             driver: Arc::clone(driver),
             device,
@@ -87,6 +94,7 @@ impl Context {
             generation: AtomicU64::new(0),
             retains: AtomicU32::new(1),
             host_memory: Mutex::new(0),
+            host_sees_managed: concurrent != 0,
             transfers: Mutex::new(None),
         });
         all.retain(|(_, context)| context.strong_count() > 0);
@@ -254,26 +262,36 @@ impl Context {
         })
     }
 
+    /// The pool of the device's own. Others of the process may have made another one that which `cuMemAllocAsync` takes from: who gave that to
+    /// whom is not known here, nor how long it is there.
+    pub(crate) fn pool(&self, driver: &Driver) -> Result<CUmemoryPool, Error> {
+        let mut pool = ptr::null_mut();
+        // SAFETY: the place is ours.
+        unsafe { driver.cuDeviceGetDefaultMemPool(&raw mut pool, self.device)? };
+        Ok(pool)
+    }
+
     /// Makes memory of the pool of `peer` usable here, which is not part of its context.
     fn reach_pool(&self, driver: &Driver, peer: &Self) -> Result<(), Error> {
-        let mut pool = ptr::null_mut();
         let location = CUmemLocation {
             type_: CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE,
             id: self.device,
         };
         let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
         let access = CUmemAccessDesc { location, flags };
-        // SAFETY: the places are ours.
-        let outcome = unsafe {
-            driver
-                .cuDeviceGetDefaultMemPool(&raw mut pool, peer.device)
-                .and_then(|()| driver.cuMemPoolSetAccess(pool, &raw const access, 1))
-        };
+        // SAFETY: the place is ours, the pool is there.
+        let outcome = peer
+            .pool(driver)
+            .and_then(|pool| unsafe { driver.cuMemPoolSetAccess(pool, &raw const access, 1) });
         match outcome {
             // without pools there is no memory of them
             Err(Error::Driver { code: NOT_SUPPORTED, .. }) => Ok(()),
             outcome => outcome,
         }
+    }
+
+    pub(crate) const fn host_sees_managed(&self) -> bool {
+        self.host_sees_managed
     }
 
     pub(crate) fn generation(&self) -> u64 {

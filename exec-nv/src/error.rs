@@ -89,6 +89,11 @@ pub enum Error {
         /// What it must be a multiple of.
         of: u64,
     },
+    /// The memory is part of a larger piece, which is the one that can be named.
+    Inside {
+        /// How far in it is.
+        offset: u64,
+    },
     /// Memory is mapped there.
     Mapped {
         /// The offset at which that begins.
@@ -179,6 +184,12 @@ impl fmt::Display for Error {
             }
             Self::Multiple { what, value, of } => {
                 write!(f, "{what} is {value}, no multiple of {of}")
+            }
+            Self::Inside { offset } => {
+                write!(
+                    f,
+                    "the memory begins {offset} bytes inside of what can be shared as a whole"
+                )
             }
             Self::Mapped { offset } => write!(f, "memory is mapped there, from {offset} on"),
             #[cfg(feature = "driver")]

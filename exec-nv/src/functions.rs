@@ -45,7 +45,9 @@ macro_rules! functions {
             cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
             cuMemAlloc_v2(address: *mut CUdeviceptr, size: usize);
             cuMemFree_v2(address: CUdeviceptr);
+            cuMemGetAddressRange_v2(start: *mut CUdeviceptr, size: *mut usize, address: CUdeviceptr);
             cuMemAllocAsync(address: *mut CUdeviceptr, size: usize, stream: CUstream);
+            cuMemAllocFromPoolAsync(address: *mut CUdeviceptr, size: usize, pool: cu::CUmemoryPool, stream: CUstream);
             cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
             cuMemAllocManaged(address: *mut CUdeviceptr, size: usize, flags: c_uint);
             cuMemHostAlloc(address: *mut *mut c_void, size: usize, flags: c_uint);

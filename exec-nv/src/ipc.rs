@@ -52,17 +52,26 @@ impl NvDevice {
     /// ```
     ///
     /// # Errors
-    /// What the driver says, of memory of other kinds too.
+    /// [`Error::Inside`] of memory that is part of a larger piece, as what others lend may be; what the driver says, of memory of other kinds
+    /// too.
     pub fn share_memory(
         &self,
         buffer: &Buffer<LruAllocator<NvAllocator>>,
     ) -> Result<IpcMemoryHandle, Error> {
         let address = buffer.address()?;
         let mut handle = CUipcMemHandle { reserved: [0; 64] };
-        // SAFETY: the place is ours.
-        let get =
-            |driver: &crate::Driver| unsafe { driver.cuIpcGetMemHandle(&raw mut handle, address) };
-        self.shared().context.run(get)?;
+        self.shared().context.run(|driver| {
+            let (mut start, mut size) = (0, 0);
+            // SAFETY: the places are ours.
+            unsafe {
+                driver.cuMemGetAddressRange_v2(&raw mut start, &raw mut size, address)?;
+                // a name is one of a whole piece: who opens it gets the start
+                if start != address {
+                    return Err(Error::Inside { offset: address.wrapping_sub(start) });
+                }
+                driver.cuIpcGetMemHandle(&raw mut handle, address)
+            }
+        })?;
         Ok(IpcMemoryHandle(handle.reserved.map(|byte| byte as u8)))
     }
 

@@ -14,11 +14,13 @@ use crate::error;
 pub enum MemoryKind {
     /// On the device (`cuMemAlloc`).
     Device,
-    /// On the device, from the driver's pool (`cuMemAllocAsync`): there when it is given out, and usable in all queues.
+    /// On the device, from the driver's [own pool](crate::NvMemoryPool) (`cuMemAllocFromPoolAsync`): there when it is given out, and usable in
+    /// all queues.
     StreamOrdered,
     /// On the host, its pages fixed, seen by both (`cuMemHostAlloc`).
     Pinned,
-    /// Wherever it was used last, seen by both (`cuMemAllocManaged`).
+    /// Wherever it was used last, seen by both (`cuMemAllocManaged`). Where the host must not touch any such memory while a kernel runs, whichever
+    /// that uses (Windows, and Linux on it), it is not seen by the host, and copied as memory of the device is.
     Managed,
 }
 
@@ -91,7 +93,9 @@ impl NvAllocator {
                     MemoryKind::StreamOrdered => {}
                     MemoryKind::Managed => {
                         driver.cuMemAllocManaged(&raw mut address, bytes, ATTACH_GLOBAL)?;
-                        host = ptr::with_exposed_provenance_mut(address as usize);
+                        if self.context.host_sees_managed() {
+                            host = ptr::with_exposed_provenance_mut(address as usize);
+                        }
                     }
                     MemoryKind::Pinned => {
                         let cached = if spec.is_uncached() { WRITE_COMBINED } else { 0 };
@@ -108,9 +112,10 @@ impl NvAllocator {
         };
         let outcome = match kind {
             MemoryKind::StreamOrdered => {
-                // SAFETY: the place is ours.
-                let outcome = self.context.transfer(|driver, stream| unsafe {
-                    driver.cuMemAllocAsync(&raw mut address, bytes, stream)
+                let outcome = self.context.transfer(|driver, stream| {
+                    let pool = self.context.pool(driver)?;
+                    // SAFETY: the place is ours, the pool is there.
+                    unsafe { driver.cuMemAllocFromPoolAsync(&raw mut address, bytes, pool, stream) }
                 });
                 if outcome.is_err() && address != 0 {
                     // SAFETY: it is ours, and nobody has it yet.
@@ -121,6 +126,7 @@ impl NvAllocator {
                 outcome
             }
             MemoryKind::Device => self.context.run(take),
+            MemoryKind::Managed if !self.context.host_sees_managed() => self.context.run(take),
             MemoryKind::Pinned | MemoryKind::Managed => {
                 self.context.take_host_memory(|| self.context.run(take))
             }
@@ -179,6 +185,9 @@ impl Allocator for NvAllocator {
         let generation = self.context.generation();
         let kind = match self.kind {
             MemoryKind::Device | MemoryKind::StreamOrdered if spec.is_host_visible() => {
+                MemoryKind::Pinned
+            }
+            MemoryKind::Managed if spec.is_host_visible() && !self.context.host_sees_managed() => {
                 MemoryKind::Pinned
             }
             kind => kind,

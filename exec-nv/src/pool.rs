@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use core::ptr;
 use cudarc::driver::sys::{CUmemPool_attribute as Attribute, CUmemoryPool};
 
 use crate::context::Context;
 use crate::device::NvDevice;
 use crate::error::Error;
 
-/// The pool that a device's stream-ordered memory comes from ([`MemoryKind::StreamOrdered`](crate::MemoryKind::StreamOrdered)): how much of
-/// what was given back it keeps. Others in this process use it, too.
+/// The pool that a device's stream-ordered memory comes from ([`MemoryKind::StreamOrdered`](crate::MemoryKind::StreamOrdered)), the driver's own,
+/// whichever others have made the current one (`cuDeviceSetMemPool`): how much of what was given back it keeps. Others in this process use it,
+/// too.
 ///
 /// ```no_run
 /// # fn tune(device: &exec_nv::NvDevice) -> Result<(), exec_nv::Error> {
@@ -52,11 +52,7 @@ impl NvDevice {
     /// What the driver says, of a device without pools too.
     pub fn memory_pool(&self) -> Result<NvMemoryPool, Error> {
         let context = &self.shared().context;
-        let mut handle = ptr::null_mut();
-        // SAFETY: the place is ours.
-        context.run(|driver| unsafe {
-            driver.cuDeviceGetDefaultMemPool(&raw mut handle, context.device())
-        })?;
+        let handle = context.run(|driver| context.pool(driver))?;
         Ok(NvMemoryPool { context: Arc::clone(context), handle })
     }
 }

@@ -80,6 +80,7 @@ impl NvDevice {
         tile: &[u32],
     ) -> Result<TensorMap, Error> {
         let address = view.address()?;
+        check::version(self.properties().driver, layout)?;
         check::tiled(self.properties().sm, address, view.size(), layout, tile)?;
         let mut map = TensorMap { words: [0; 16] };
         let TensorLayout { kind, rank, sizes, strides, steps, .. } = layout;
@@ -115,6 +116,7 @@ impl NvDevice {
         area: &Im2colBox<'_>,
     ) -> Result<TensorMap, Error> {
         let address = view.address()?;
+        check::version(self.properties().driver, layout)?;
         check::im2col(self.properties().sm, address, view.size(), layout, area)?;
         let mut map = TensorMap { words: [0; 16] };
         let TensorLayout { kind, rank, sizes, strides, steps, .. } = layout;

@@ -53,12 +53,16 @@ pub struct AddressRange {
 }
 
 impl NvDevice {
-    /// Reserves addresses, at a multiple of `alignment` or, if that is 0, as the driver likes. No memory is there.
+    /// Reserves addresses, at a multiple of `alignment`, a power of two, or, if that is 0, as the driver likes. No memory is there.
     ///
     /// # Errors
-    /// [`Error::Multiple`] if the size is none of what memory is given in; what the driver says.
+    /// [`Error::Multiple`] if the size is none of what memory is given in; [`Error::Core`] if the alignment is no power of two; what the driver
+    /// says.
     pub fn reserve(&self, size: u64, alignment: u64) -> Result<AddressRange, Error> {
-        multiple("the size", size, self.granularity(false)?.minimum)?;
+        multiple("the size", size, self.minimum(false)?)?;
+        if alignment > 0 && !alignment.is_power_of_two() {
+            return Err(CoreError::Alignment { alignment }.into());
+        }
         let (context, mut address) = (&self.shared().context, 0);
         let (length, alignment) = (bytes(size)?, bytes(alignment)?);
         // SAFETY: the place is ours.
@@ -94,10 +98,12 @@ impl AddressRange {
     /// Puts memory at an offset. Nobody may use it before [`set_access`](Self::set_access).
     ///
     /// # Errors
-    /// [`Error::Core`] if it goes beyond the range, [`Error::Mapped`] if something is there; what the driver says.
+    /// [`Error::Core`] if it goes beyond the range, [`Error::Mapped`] if something is there, [`Error::Multiple`] if the offset is none of what
+    /// such memory is given in; what the driver says.
     pub fn map(&mut self, at: u64, memory: &Arc<PhysicalMemory>) -> Result<(), Error> {
         let size = memory.size();
         let address = self.place(at, size)?;
+        multiple("the offset", at, memory.granularity())?;
         let end = at.saturating_add(size);
         let there = |(start, other): &&(u64, Arc<PhysicalMemory>)| {
             *start < end && at < start.saturating_add(other.size())

@@ -167,6 +167,17 @@ fn each_function_that_fails_is_named_and_no_program_is_left() {
 }
 
 #[test]
+fn it_is_looked_for_by_the_names_of_all_its_versions() {
+    // where one of them is, there is nothing to be told
+    if let Err(error) = Nvrtc::open() {
+        for name in ["libnvrtc.so.13: ", "libnvrtc.so.12: ", "libnvrtc.so.11.2: ", "libnvrtc.so: "]
+        {
+            assert!(error.to_string().contains(&format!("; {name}")), "{error}");
+        }
+    }
+}
+
+#[test]
 fn the_compiler_itself() {
     let Some(path) = std::env::var_os("HOIST_NVRTC") else {
         println!("skipped: the_compiler_itself: needs NVRTC's library in HOIST_NVRTC");

@@ -11,8 +11,8 @@ use libloading::Library;
 
 use crate::error::Error;
 
-/// Names of the library, in the order they are tried.
-const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so"];
+/// Names of the library, in the order they are tried: all versions from 11.2 to 11.8 have one.
+const NAMES: [&str; 4] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2", "libnvrtc.so"];
 
 /// A program that is being compiled: the library's.
 pub(super) type Handle = *mut core::ffi::c_void;

@@ -1,6 +1,8 @@
 //! The rules for tensor maps, as the documents of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` have them (CUDA Driver API, "Tensor
 //! Map Object Management").
 
+use fatbin::CudaVersion;
+
 use super::TensorMapError as Error;
 use super::layout::{
     DIMENSIONS, Im2colBox, Interleave, OutOfBounds, Swizzle, TensorLayout, TensorType,
@@ -8,8 +10,10 @@ use super::layout::{
 
 /// The first architecture with such copies.
 const FIRST: u32 = 90;
-/// Elements of a dimension at most.
-const MOST_ELEMENTS: u64 = 1 << 32;
+/// Elements of a dimension at most: documents before CUDA 13.5 say twice as many, of which coordinates of 32 bits with a sign reach the half.
+const MOST_ELEMENTS: u64 = 1 << 31;
+/// The first version of CUDA that knows packed types, and swizzles of other than 16 bytes.
+const PACKED: CudaVersion = CudaVersion::new(12, 8);
 /// Strides are below this.
 const STRIDE_END: u64 = 1 << 40;
 /// Elements of a box at most, by dimension.
@@ -60,6 +64,22 @@ const fn together(bad: bool, one: &'static str, other: &'static str) -> Result<(
 /// As error messages have it.
 fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Whether a driver of this version knows what the layout has: it says of what it does not know no more than that something is wrong.
+pub(super) fn version(driver: CudaVersion, layout: &TensorLayout) -> Result<(), Error> {
+    use {Swizzle as S, TensorType as T};
+    let packed = matches!(layout.kind, T::U4Align8 | T::U4Align16 | T::U6Align16);
+    let atoms = matches!(layout.swizzle, S::B128Atom32 | S::B128Atom32Flip8 | S::B128Atom64);
+    let what = match (packed, atoms) {
+        (true, _) => "a type of 4 or 6 bits",
+        (_, true) => "a swizzle of 32 or 64 bytes",
+        _ => return Ok(()),
+    };
+    if driver < PACKED {
+        return Err(Error::Driver { what, found: driver, needed: PACKED });
+    }
+    Ok(())
 }
 
 /// Whether memory can hold such a tensor.
@@ -127,7 +147,7 @@ fn common(
     place(address, available, layout)
 }
 
-/// A row of a box, in bytes, must fit what is swizzled.
+/// A row of a box, in bytes of shared memory, must fit what is swizzled.
 const fn row(layout: &TensorLayout, found: u64) -> Result<(), Error> {
     match layout.swizzle.span() {
         Some(span) if found > span && matches!(layout.interleave, Interleave::None) => {
@@ -154,7 +174,7 @@ pub(super) fn tiled(
     if layout.kind.has_gaps() {
         range("the box", Some(0), inner.into(), (BOX_WITH_GAPS, BOX_WITH_GAPS))?;
     }
-    let bytes = layout.kind.bytes(inner.into());
+    let bytes = layout.kind.shared_bytes(inner.into());
     if layout.interleave == Interleave::None {
         multiple("a row of the box in bytes", None, bytes, 16)?;
     }
@@ -188,7 +208,7 @@ pub(super) fn im2col(
     let most = if layout.kind.has_gaps() { BOX_WITH_GAPS } else { MOST_OF_BOX };
     range("the number of channels", None, area.channels.into(), (least, most))?;
     range("the number of pixels", None, area.pixels.into(), (1, MOST_PIXELS))?;
-    row(layout, layout.kind.bytes(area.channels.into()))
+    row(layout, layout.kind.shared_bytes(area.channels.into()))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use fatbin::CudaVersion;
+
 /// What is wrong with a tensor map. The driver was not asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -10,6 +12,15 @@ pub enum TensorMapError {
     Device {
         /// Number of its architecture.
         sm: u32,
+    },
+    /// The driver does not know that yet.
+    Driver {
+        /// What.
+        what: &'static str,
+        /// The version of CUDA that it has.
+        found: CudaVersion,
+        /// The version that is needed.
+        needed: CudaVersion,
     },
     /// There are too few or too many dimensions.
     Rank {
@@ -88,6 +99,9 @@ impl fmt::Display for TensorMapError {
         match *self {
             Self::Device { sm } => {
                 write!(f, "tensor maps from sm_90 on, and the device is sm_{sm}")
+            }
+            Self::Driver { what, found, needed } => {
+                write!(f, "{what} from CUDA {needed} on, and the driver has {found}")
             }
             Self::Rank { found, least } => {
                 write!(f, "{found} dimensions, where {least} to 5 can be")

@@ -27,14 +27,14 @@ pub enum TensorType {
     Tf32Ftz = 12,
     /// 16 numbers of 4 bits in 8 bytes.
     U4Align8 = 13,
-    /// 16 numbers of 4 bits, 8 bytes in 16.
+    /// 16 numbers of 4 bits in 8 bytes, which have 16 in shared memory.
     U4Align16 = 14,
-    /// 16 numbers of 6 bits, 12 bytes in 16.
+    /// 16 numbers of 6 bits in 12 bytes, which have 16 in shared memory.
     U6Align16 = 15,
 }
 
 impl TensorType {
-    /// Bytes of so many elements in a row, in memory.
+    /// Bytes of so many elements in a row, in the device's memory.
     #[must_use]
     pub const fn bytes(self, count: u64) -> u64 {
         let size = match self {
@@ -42,10 +42,15 @@ impl TensorType {
             Self::U16 | Self::F16 | Self::Bf16 => 2,
             Self::U32 | Self::I32 | Self::F32 | Self::F32Ftz | Self::Tf32 | Self::Tf32Ftz => 4,
             Self::U64 | Self::I64 | Self::F64 => 8,
-            Self::U4Align8 => return count.div_ceil(2),
-            Self::U4Align16 | Self::U6Align16 => return count.div_ceil(16).saturating_mul(16),
+            Self::U4Align8 | Self::U4Align16 => return count.div_ceil(2),
+            Self::U6Align16 => return count.div_ceil(4).saturating_mul(3),
         };
         count.saturating_mul(size)
+    }
+
+    /// Bytes of so many elements in a row, in shared memory.
+    pub(super) const fn shared_bytes(self, count: u64) -> u64 {
+        if self.has_gaps() { count.div_ceil(16).saturating_mul(16) } else { self.bytes(count) }
     }
 
     pub(super) const fn is_float(self) -> bool {
@@ -61,7 +66,7 @@ impl TensorType {
         )
     }
 
-    /// Whether gaps are between the numbers in memory.
+    /// Whether gaps are between the numbers in shared memory, and there alone.
     pub(super) const fn has_gaps(self) -> bool {
         matches!(self, Self::U4Align16 | Self::U6Align16)
     }

@@ -28,6 +28,7 @@ pub struct PhysicalMemory {
     context: Arc<Context>,
     handle: u64,
     size: u64,
+    granularity: u64,
 }
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
@@ -87,17 +88,22 @@ impl NvDevice {
     /// # Errors
     /// What the driver says.
     pub fn granularity(&self, shareable: bool) -> Result<Granularity, Error> {
-        let context = &self.shared().context;
+        let recommended = self.multiples(shareable, 1)?;
+        Ok(Granularity { minimum: self.minimum(shareable)?, recommended })
+    }
+
+    pub(super) fn minimum(&self, shareable: bool) -> Result<u64, Error> {
+        self.multiples(shareable, 0)
+    }
+
+    fn multiples(&self, shareable: bool, option: u32) -> Result<u64, Error> {
+        let (context, mut size) = (&self.shared().context, 0);
         let properties = properties(context, shareable);
-        let ask = |option| {
-            let mut size = 0;
-            // SAFETY: the places are ours.
-            context.run(|driver| unsafe {
-                driver.cuMemGetAllocationGranularity(&raw mut size, &raw const properties, option)
-            })?;
-            Ok::<_, Error>(size as u64)
-        };
-        Ok(Granularity { minimum: ask(0)?, recommended: ask(1)? })
+        // SAFETY: the places are ours.
+        context.run(|driver| unsafe {
+            driver.cuMemGetAllocationGranularity(&raw mut size, &raw const properties, option)
+        })?;
+        Ok(size as u64)
     }
 
     /// Takes memory, which other processes can have if it is `shareable`.
@@ -106,7 +112,8 @@ impl NvDevice {
     /// [`Error::Multiple`] if the size is none of the [`granularity`](Self::granularity); [`Error::Core`] if there is not so much; what the
     /// driver says.
     pub fn physical_memory(&self, size: u64, shareable: bool) -> Result<PhysicalMemory, Error> {
-        multiple("the size", size, self.granularity(shareable)?.minimum)?;
+        let granularity = self.minimum(shareable)?;
+        multiple("the size", size, granularity)?;
         let (context, mut handle, length) = (&self.shared().context, 0, bytes(size)?);
         let properties = properties(context, shareable);
         // SAFETY: the places are ours.
@@ -114,13 +121,13 @@ impl NvDevice {
             driver.cuMemCreate(&raw mut handle, length, &raw const properties, 0)
         });
         sized(made, size)?;
-        Ok(PhysicalMemory { context: Arc::clone(context), handle, size })
+        Ok(PhysicalMemory { context: Arc::clone(context), handle, size, granularity })
     }
 
     /// Memory of another process, of the size that it has there: see [`PhysicalMemory::share`].
     ///
     /// # Errors
-    /// What the driver says.
+    /// [`Error::Multiple`] if memory cannot have that size; what the driver says.
     #[cfg(unix)]
     pub fn import_memory(
         &self,
@@ -128,6 +135,8 @@ impl NvDevice {
         size: u64,
     ) -> Result<PhysicalMemory, Error> {
         use std::os::fd::AsRawFd as _;
+        let granularity = self.minimum(true)?;
+        multiple("the size", size, granularity)?;
         let (context, mut handle) = (&self.shared().context, 0);
         // the number itself stands where the pointer is
         let number = core::ptr::without_provenance_mut(file.as_raw_fd() as usize);
@@ -135,7 +144,7 @@ impl NvDevice {
         context.run(|driver| unsafe {
             driver.cuMemImportFromShareableHandle(&raw mut handle, number, DESCRIPTOR)
         })?;
-        Ok(PhysicalMemory { context: Arc::clone(context), handle, size })
+        Ok(PhysicalMemory { context: Arc::clone(context), handle, size, granularity })
     }
 }
 
@@ -144,6 +153,10 @@ impl PhysicalMemory {
     #[must_use]
     pub const fn size(&self) -> u64 {
         self.size
+    }
+
+    pub(super) const fn granularity(&self) -> u64 {
+        self.granularity
     }
 
     pub(super) const fn handle(&self) -> u64 {

@@ -191,6 +191,9 @@ pub(crate) fn rest(device: &NvDevice) -> Result<(), Error> {
         driver.cuModuleLoadData(&raw mut module, cubin.as_ptr().cast())?;
         let used = driver.cuModuleUnload(module);
         driver.cuMemsetD8_v2(address, 3, 64)?;
+        let mut ordered = 0;
+        driver.cuMemAllocAsync(&raw mut ordered, 64, stream)?;
+        driver.cuMemFreeAsync(ordered, stream)?;
         driver.cuMemcpyHtoD_v2(address, bytes.as_ptr().cast(), 64)?;
         driver.cuMemcpyDtoD_v2(address, address, 64)?;
         driver.cuMemcpyPeer(address, context, address, context, 64)?;

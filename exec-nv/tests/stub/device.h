@@ -15,12 +15,15 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) { CALL(" %d", ordinal); *dev
 CUresult cuDeviceGetName(char *name, int size, CUdevice device) { CALL(" %d %d", size, device); snprintf(name, size, "Stub of a GPU %d", device); return 0; }
 CUresult cuDeviceGetUuid_v2(unsigned char *uuid, CUdevice device) { CALL(" %d", device); memset(uuid, device + 1, 16); return 0; }
 CUresult cuDeviceTotalMem_v2(size_t *bytes, CUdevice device) { CALL(" %d", device); *bytes = 1ull << 30; return 0; }
+/* Whether the host may touch managed memory while kernels run: not on Windows. */
+static int concurrent = 1;
+void stub_concurrent(int is) { concurrent = is; }
 CUresult cuDeviceGetAttribute(int *value, int attribute, CUdevice device) {
     static const int table[][2] = {{1, 1024}, {2, 1024}, {3, 1024}, {4, 64}, {5, 2147483647}, {6, 65535}, {7, 65535}, {8, 49152},
         {10, 32}, {12, 65536}, {16, 132}, {38, 52428800}, {81, 233472}, {83, 1}, {95, 1}, {97, 232448}, {111, 1024}, {115, 1}, {120, 1}};
     CALL(" %d %d", attribute, device);
     int capability = number("HOIST_STUB_SM", 90);
-    *value = attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : 0;
+    *value = attribute == 75 ? capability / 10 : attribute == 76 ? capability % 10 : attribute == 89 ? concurrent : 0;
     for (size_t i = 0; i < sizeof table / sizeof *table; i++)
         if (table[i][0] == attribute) *value = table[i][1];
     return 0;

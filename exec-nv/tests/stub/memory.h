@@ -27,6 +27,15 @@ static CUresult take(CUdeviceptr *address, size_t size, int kind) {
 }
 CUresult cuMemAlloc_v2(CUdeviceptr *address, size_t size) { CALL(" %zu", size); return take(address, size, DEVICE_MEMORY); }
 CUresult cuMemAllocAsync(CUdeviceptr *address, size_t size, void *stream) { CALL(" %zu %s", size, of(stream)); return take(address, size, ASYNC_MEMORY); }
+CUresult cuMemGetAddressRange_v2(CUdeviceptr *start, size_t *size, CUdeviceptr address) {
+    CALL(" %s", AT(address));
+    for (size_t i = 0; i < live_count; i++)
+        if (live[i].kind <= PINNED_MEMORY && address - (size_t)live[i].what < live[i].size) {
+            *start = (size_t)live[i].what, *size = live[i].size;
+            return 0;
+        }
+    return 500; /* CUDA_ERROR_NOT_FOUND */
+}
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags) { CALL(" %zu %u", size, flags); return take(address, size, MANAGED_MEMORY); }
 CUresult cuMemFree_v2(CUdeviceptr address) {
     void *what = (void *)(uintptr_t)address;

@@ -116,6 +116,15 @@ impl Stub {
         }
     }
 
+    /// Be a driver where the host may touch managed memory while kernels run, or one where it may not.
+    pub(crate) fn concurrent(&self, is: bool) {
+        // SAFETY: of this type in the stub.
+        unsafe {
+            type Concurrent = unsafe extern "C" fn(c_int);
+            self.library.get::<Concurrent>(b"stub_concurrent\0").unwrap()(is.into());
+        }
+    }
+
     fn text_of(&self, function: &[u8]) -> String {
         // SAFETY: of this type in the stub.
         unsafe {

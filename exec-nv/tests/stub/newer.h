@@ -19,6 +19,10 @@ CUresult cuMemPoolSetAttribute(unsigned long long *of, int attribute, unsigned l
     of[attribute] = *value;
     return 0;
 }
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t size, void *of_pool, void *stream) {
+    CALL(" %zu %s %s", size, pool_word(of_pool), of(stream));
+    return take(address, size, ASYNC_MEMORY);
+}
 CUresult cuMemPoolTrimTo(void *of, size_t keep) { CALL(" %s %zu", pool_word(of), keep); return 0; }
 
 CUresult cuMemPoolSetAccess(void *of, const struct access *all, size_t count) {

@@ -69,17 +69,17 @@ fn boxes_keep_to_the_rules() {
         (
             &[16],
             |_| TensorLayout::new(TensorType::U8, &[0]),
-            "the size of dimension 0 is 0, where 1 to 4294967296 can be",
+            "the size of dimension 0 is 0, where 1 to 2147483648 can be",
         ),
         (
             &[16],
-            |_| TensorLayout::new(TensorType::U8, &[(1 << 32) + 1]),
-            "the size of dimension 0 is 4294967297, where 1 to 4294967296 can be",
+            |_| TensorLayout::new(TensorType::U8, &[(1 << 31) + 1]),
+            "the size of dimension 0 is 2147483649, where 1 to 2147483648 can be",
         ),
         (
             &[16],
-            |_| TensorLayout::new(TensorType::U8, &[1 << 32]),
-            "the tensor has 4294967296 bytes, and the memory 4096",
+            |_| TensorLayout::new(TensorType::U8, &[1 << 31]),
+            "the tensor has 2147483648 bytes, and the memory 4096",
         ),
         (
             &[4, 4],
@@ -130,6 +130,19 @@ fn boxes_keep_to_the_rules() {
             "the size of dimension 0 is 64, no multiple of 128",
         ),
         (&[128], |_| TensorLayout::new(TensorType::U6Align16, &[128]), "ok"),
+        // gaps are in shared memory alone
+        (&[128, 1], |_| TensorLayout::new(TensorType::U6Align16, &[128, 42]), "ok"),
+        (
+            &[128, 1],
+            |_| TensorLayout::new(TensorType::U6Align16, &[128, 43]),
+            "the tensor has 4128 bytes, and the memory 4096",
+        ),
+        (&[128, 1], |_| TensorLayout::new(TensorType::U4Align16, &[128, 64]), "ok"),
+        (
+            &[128, 1],
+            |_| TensorLayout::new(TensorType::U4Align16, &[128, 65]),
+            "the tensor has 4160 bytes, and the memory 4096",
+        ),
         (
             &[64],
             |_| TensorLayout::new(TensorType::U6Align16, &[128]),
