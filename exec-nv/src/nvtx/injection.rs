@@ -24,21 +24,24 @@ const DOMAIN_RANGE_POP: usize = 5;
 const INITIALIZE: usize = 15;
 /// Functions of a module, and the one that there is none of.
 const SLOTS: usize = 16;
-/// `NVTX_ETID_CALLBACKS`.
+/// `NVTX_ETID_CALLBACKS` and `NVTX_ETID_VERSIONINFO`.
 const CALLBACKS: u32 = 1;
+const VERSION_INFO: u32 = 3;
+/// `NVTX_VERSION`.
+const VERSION: u32 = 3;
 
 static CORE_SLOTS: [Slot; SLOTS] = [const { Slot::new(ptr::null_mut()) }; SLOTS];
 static CORE2_SLOTS: [Slot; SLOTS] = [const { Slot::new(ptr::null_mut()) }; SLOTS];
 
-/// `NvtxFunctionTable`: pointers to the places.
-struct Table([*const Slot; SLOTS]);
+/// `NvtxFunctionTable`: pointers to the places, and null at the end.
+struct Table([*const Slot; SLOTS + 1]);
 
 // SAFETY: the places are atomic, and there as long as the process.
 unsafe impl Sync for Table {}
 
 #[expect(clippy::indexing_slicing, reason = "in the range, and computed when it is compiled")]
 const fn table(slots: &'static [Slot; SLOTS]) -> Table {
-    let mut table = [ptr::null(); SLOTS];
+    let mut table = [ptr::null(); SLOTS + 1];
     let (mut rest, mut at): (&[Slot], usize) = (slots, 0);
     while let [slot, others @ ..] = rest {
         // the first place is nobody's
@@ -61,6 +64,21 @@ struct Callbacks {
 }
 
 static EXPORTED: Callbacks = Callbacks { size: size_of::<Callbacks>(), get: module_table };
+
+/// `NvtxExportTableVersionInfo`: what a tool may ask for before it takes part.
+#[repr(C)]
+struct VersionInfo {
+    size: usize,
+    version: u32,
+    reserved: u32,
+    tell: extern "C" fn(u32),
+}
+
+static VERSIONS: VersionInfo =
+    VersionInfo { size: size_of::<VersionInfo>(), version: VERSION, reserved: 0, tell: is_told };
+
+/// The tool says which version it is of: all that is asked of it here is in the first.
+const extern "C" fn is_told(_version: u32) {}
 
 /// Gives the tool the table of a module: 1 if there is one.
 ///
@@ -90,7 +108,11 @@ unsafe extern "C" fn module_table(
 
 /// Gives the tool what it asks for by number.
 extern "C" fn export_table(id: u32) -> *const c_void {
-    if id == CALLBACKS { (&raw const EXPORTED).cast() } else { ptr::null() }
+    match id {
+        CALLBACKS => (&raw const EXPORTED).cast(),
+        VERSION_INFO => (&raw const VERSIONS).cast(),
+        _ => ptr::null(),
+    }
 }
 
 /// What the tool has put into a place.
@@ -133,5 +155,26 @@ pub(super) unsafe fn open(path: &Path) -> Option<Profiler> {
         };
         let mark = filled(&CORE_SLOTS, MARK_A).map(|mark| transmute::<*mut c_void, Mark>(mark));
         Some(Profiler { push, pop, mark })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tool_is_told_which_version_this_is() {
+        assert_eq!(export_table(VERSION_INFO), (&raw const VERSIONS).cast());
+        assert_eq!((VERSIONS.version, VERSIONS.reserved), (3, 0));
+        assert!(export_table(2).is_null() && export_table(4).is_null());
+    }
+
+    #[test]
+    fn tables_of_functions_end_in_null() {
+        for table in [&CORE_TABLE, &CORE2_TABLE] {
+            let ends: Vec<_> = table.0.iter().map(|place| place.is_null()).collect();
+            assert_eq!(ends.iter().filter(|is| **is).count(), 2);
+            assert!(ends.first() == Some(&true) && ends.last() == Some(&true));
+        }
     }
 }

@@ -26,6 +26,7 @@ static int domain_pop(void *domain) { say("domain pop", ""); return 0; }
 static void begin(const void *reserved) { say("begin", ""); }
 
 typedef void (*function)(void);
+struct version_info { size_t size; uint32_t version, reserved; void (*tell)(uint32_t version); };
 struct callbacks { size_t size; int (*table)(int module, function ***table, unsigned *size); };
 
 int InitializeInjectionNvtx2(const void *(*export)(uint32_t)) {
@@ -35,6 +36,9 @@ int InitializeInjectionNvtx2(const void *(*export)(uint32_t)) {
     unsigned size = 0;
     if (kind && !strcmp(kind, "none")) return 0;
     if (!callbacks || export(77) || callbacks->size < sizeof *callbacks || callbacks->table(2, &core, &size)) return 0;
+    const struct version_info *versions = export(3);
+    if (!versions || versions->size < sizeof *versions || versions->version != 3) return 0;
+    versions->tell(3);
     if (!callbacks->table(5, &core2, &size) || size < 16) return 0;
     *core2[15] = (function)begin;
     if (kind && !strcmp(kind, "domains")) {
