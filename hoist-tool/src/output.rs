@@ -15,11 +15,15 @@ mod content;
 mod leftovers;
 #[cfg(target_os = "linux")]
 mod nameless;
+mod owner;
 mod stdout;
+mod turn;
 
 pub use backup::Backup;
 pub use content::link;
+pub use leftovers::is_ours;
 pub use stdout::{beside, is_stdout};
+pub use turn::Turn;
 
 use content::{Content, folder};
 
@@ -66,14 +70,32 @@ impl Output {
         Ok(output)
     }
 
-    /// Gives it the permissions of another file.
+    /// Gives it the permissions of another file. A new file of another owner is not run with the rights of its owner or group.
     ///
     /// # Errors
     /// If that fails.
     pub fn like(self, other: &Path) -> Result<Self> {
         let context = || other.display().to_string();
-        let permissions = fs::metadata(other).with_context(context)?.permissions();
-        self.content.file().set_permissions(permissions).with_context(context)?;
+        let old = fs::metadata(other).with_context(context)?;
+        let file = self.content.file();
+        let done = match &self.target {
+            Target::Old(..) => file.set_permissions(old.permissions()),
+            _ => owner::permit(file, &old),
+        };
+        done.with_context(context)?;
+        Ok(self)
+    }
+
+    /// Gives it what another file has besides its bytes and times: permissions, owner, attributes. What it cannot have is told, if `told` says
+    /// so.
+    ///
+    /// # Errors
+    /// If that fails.
+    pub fn same_as(self, other: &Path, told: bool) -> Result<Self> {
+        let context = || other.display().to_string();
+        let old = fs::metadata(other).with_context(context)?;
+        let file = self.content.file();
+        owner::same(file, &old, other, told).with_context(context)?;
         Ok(self)
     }
 
@@ -113,11 +135,16 @@ impl Output {
     /// # Errors
     /// If that fails: then what was there is as it was.
     pub fn keep(self) -> Result<()> {
+        self.keep_in(None)
+    }
+
+    /// The same of a file of which this is the turn.
+    fn keep_in(self, turn: Option<&Turn>) -> Result<()> {
         let links = match &self.target {
             Target::Old(path, old) => Some((path.clone(), more_names(old))),
             Target::Stdout | Target::Device(_) | Target::New(_) => None,
         };
-        self.keep_name()?;
+        self.keep_name_in(turn)?;
         if let Some((path, more)) = links {
             tell_links(&path, more);
         }
@@ -129,6 +156,14 @@ impl Output {
     /// # Errors
     /// As [`keep`](Self::keep).
     pub fn keep_name(self) -> Result<()> {
+        self.keep_name_in(None)
+    }
+
+    /// The same of a file of which this is the turn.
+    ///
+    /// # Errors
+    /// As [`keep`](Self::keep); if somebody changed the file who asked for no turn.
+    pub fn keep_name_in(self, turn: Option<&Turn>) -> Result<()> {
         let Self { mut content, target } = self;
         match target {
             Target::Stdout => {
@@ -140,13 +175,13 @@ impl Output {
                 done.with_context(|| path.display().to_string())
             }
             Target::Old(path, old) => {
-                let done = own(content.file(), &old, &path);
+                let done = owner::own(content.file(), &old, &path, true);
                 #[cfg(target_os = "linux")]
-                attributes::keep(content.file(), &path);
-                let done = done
-                    .and_then(|()| content.file().sync_all())
-                    .and_then(|()| content.keep(&path));
-                done.with_context(|| path.display().to_string())
+                attributes::keep(content.file(), &path, true);
+                let done = done.and_then(|()| content.file().sync_all());
+                done.with_context(|| path.display().to_string())?;
+                turn.map_or(Ok(()), Turn::check)?;
+                content.keep(&path).with_context(|| path.display().to_string())
             }
             Target::New(path) => {
                 let done = content.file().sync_all().and_then(|()| content.keep(&path));
@@ -248,21 +283,22 @@ pub struct Changed {
 /// file, `keep` is told which one, and what takes its place; what that gives is the name under which the old one is kept.
 ///
 /// # Errors
-/// As [`write()`].
+/// As [`write()`]; if the file, of which this is the turn, was changed by somebody who asked for none.
 pub fn change(
     path: &Path,
-    old: &Path,
+    (old, turn): (&Path, Option<&Turn>),
     dates: Dates,
     keep: impl FnOnce(&Path, &File) -> Result<Option<PathBuf>>,
     content: impl FnOnce(&mut File) -> Result<()>,
 ) -> Result<Changed> {
     let output = Output::new(path, content)?.like(old)?.dated(old, dates)?;
     let note = dates.note().filter(|_| output.replaces(old));
+    turn.map_or(Ok(()), Turn::check)?;
     let backup = match &output.target {
         Target::Old(path, _) => keep(path, output.content.file())?,
         Target::Stdout | Target::Device(_) | Target::New(_) => None,
     };
-    output.keep()?;
+    output.keep_in(turn)?;
     Ok(Changed { note, backup })
 }
 
@@ -293,37 +329,6 @@ pub fn tell_links(path: &Path, more: u64) {
             "{path}: is a new file: {more} more names (hard links) keep the old one"
         ));
     }
-}
-
-/// Gives a file the owner and group of the one that it will replace, at `path`. Who may not do that becomes the owner, which is told, and
-/// then nobody runs the file with the rights of another.
-fn own(file: &File, old: &Metadata, path: &Path) -> io::Result<()> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, fchown};
-        const SET_ID: u32 = 0o6000;
-        let new = file.metadata()?;
-        if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-            let mode = new.permissions().mode();
-            let done = fchown(file, Some(old.uid()), Some(old.gid()));
-            let mode = if done.is_ok() { mode } else { mode & !SET_ID };
-            if let Err(error) = done {
-                let [now, before] = [&file.metadata()?, old].map(|of| (of.uid(), of.gid()));
-                paint::warning(&format!(
-                    "{}: belongs to user {} and group {} from now on, and belonged to {} and {}: {error}",
-                    path.display(),
-                    now.0,
-                    now.1,
-                    before.0,
-                    before.1
-                ));
-            }
-            file.set_permissions(fs::Permissions::from_mode(mode))?; // the system takes such rights away, too
-        }
-    }
-    #[cfg(not(unix))]
-    let _ = (file, old, path);
-    Ok(())
 }
 
 #[cfg(test)]

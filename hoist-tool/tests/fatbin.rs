@@ -17,6 +17,8 @@ use serde_json::Value;
 mod hosts;
 #[path = "fatbin/kept.rs"]
 mod kept;
+#[path = "fatbin/memory.rs"]
+mod memory;
 #[path = "fatbin/nested.rs"]
 mod nested;
 #[path = "fatbin/real.rs"]

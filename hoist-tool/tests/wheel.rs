@@ -28,8 +28,12 @@ mod installed;
 mod interrupted;
 #[path = "wheel/layout.rs"]
 mod layout;
+#[path = "wheel/owned.rs"]
+mod owned;
 #[path = "wheel/repaired.rs"]
 mod repaired;
+#[path = "wheel/shared.rs"]
+mod shared;
 #[path = "wheel/zip64.rs"]
 mod zip64;
 

@@ -10,8 +10,8 @@ use crate::paint;
 /// No file system has longer lists or values.
 const LARGEST: usize = 1 << 16;
 
-/// Gives a file the attributes of the one that it will replace, and says which it cannot have.
-pub(super) fn keep(file: &File, old: &Path) {
+/// Gives a file the attributes of another one; which it cannot have is told, if `told` says so.
+pub(super) fn keep(file: &File, old: &Path, told: bool) {
     let mut names = vec![0; LARGEST];
     // a file system without attributes has none to keep
     let size = listxattr(old, &mut names[..]).unwrap_or(0);
@@ -24,7 +24,8 @@ pub(super) fn keep(file: &File, old: &Path) {
         if own.get(..has) == Some(value) {
             continue;
         }
-        if let Err(error) = fsetxattr(file, name, value, XattrFlags::empty()) {
+        let done = fsetxattr(file, name, value, XattrFlags::empty());
+        if let (Err(error), true) = (done, told) {
             let (path, name) = (old.display().to_string(), String::from_utf8_lossy(name));
             paint::warning(&format!("{path}: is a new file without the attribute {name}: {error}"));
         }

@@ -9,6 +9,7 @@ use std::str::FromStr;
 use anyhow::{Context as _, Result, ensure};
 
 use super::content::{Content, folder, link};
+use super::owner;
 
 /// Whether a file that is replaced stays under another name.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -147,7 +148,7 @@ fn copied(path: &Path, name: PathBuf) -> io::Result<PathBuf> {
     let old = fs::metadata(path)?;
     let mut copy = Content::new(Some(folder(path)))?;
     io::copy(&mut fs::File::open(path)?, copy.file_mut())?;
-    copy.file().set_permissions(old.permissions())?;
+    owner::same(copy.file(), &old, path, false)?;
     let times = fs::FileTimes::new().set_accessed(old.accessed()?).set_modified(old.modified()?);
     copy.file().set_times(times)?;
     copy.file().sync_all()?;

@@ -69,6 +69,33 @@ begin 64m
 for name in a b; do cp "$disk/site/$name.so" $name.new; done
 come_back "$disk/kept"
 umount "$disk"
+# back where there is little room, or none may be taken
+undo() {
+    if "$hoist" fatbin slim --undo kept >/dev/null 2>said; then end=done; else end=failed; test "$(wc -l <said)" = 1; fi
+    for name in a b; do
+        if cmp -s "$disk/site/$name.so" $name.old; then end="$end old"; else cmp "$disk/site/$name.so" $name.new; end="$end new"; fi
+    done
+    test "$(ls -A "$disk/site" | tr '\n' ' ')" = "a.so b.so "
+    echo "undone $1 $end"
+}
+for more in $(seq 0 8 80); do
+    begin 64m
+    "$hoist" fatbin slim "$disk/site" --keep sm_80,ptx --mode size --backup kept >/dev/null
+    mount -o remount,size=$(($(du -sk "$disk" | cut -f1) + more))k "$disk"
+    undo full
+    mount -o remount,size=64m "$disk"
+    come_back kept
+    umount "$disk"
+    rm -r kept
+done
+begin 64m
+"$hoist" fatbin slim "$disk/site" --keep sm_80,ptx --mode size --backup kept >/dev/null
+mount -o remount,ro "$disk"
+undo read-only
+mount -o remount,rw "$disk"
+come_back kept
+umount "$disk"
+rm -r kept
 kib=$((2 * $(wc -c <lib.so) / 1024 + 16))
 for more in $(seq 0 8 160) 2048; do
     begin $((kib + more))k
@@ -160,6 +187,14 @@ fn libraries_on_a_full_or_read_only_disk_are_old_or_new_and_come_back() {
     let half =
         all.iter().any(|line| line.contains("failed new old") || line.contains("failed old new"));
     assert!(half, "{said}");
+    let (undone, all): (Vec<_>, Vec<_>) = all.iter().partition(|line| line.starts_with("undone"));
+    for line in ["full failed new new", "full done old old", "read-only failed new new"] {
+        assert!(undone.contains(&&*format!("undone {line}")), "{said}");
+    }
+    assert!(
+        !undone.iter().any(|line| line.contains("done ") && line.contains("done new")),
+        "{said}"
+    );
     assert!(!all.iter().any(|line| line.contains("done") && line.contains("old")), "{said}");
     let end = "read-only failed old old\nread-only-folder failed old old\n";
     assert!(said.ends_with(end), "{said}");
@@ -188,6 +223,31 @@ begin() {
     mount -t tmpfs -o size=$1 none "$disk"
     cp -r image "$disk"
 }
+# back where there is little room, or none may be taken
+undo() {
+    if "$hoist" fatbin slim --undo kept >/dev/null 2>said; then end=done; else end=failed; fi
+    digests
+    test -z "$(find "$disk/image" -name '.hoist-*')"
+    if diff -r "$disk/image" image >/dev/null; then echo "undone $1 $end old"; else echo "undone $1 $end new"; fi
+}
+for more in $(seq 0 16 96); do
+    begin 64m
+    slim "$PWD" kept room
+    mount -o remount,size=$(($(du -sk "$disk" | cut -f1) + more))k "$disk"
+    undo full
+    mount -o remount,size=64m "$disk"
+    come_back kept
+    umount "$disk"
+    rm -r kept
+done
+begin 64m
+slim "$PWD" kept room
+mount -o remount,ro "$disk"
+undo read-only
+mount -o remount,rw "$disk"
+come_back kept
+umount "$disk"
+rm -r kept
 kib=$(du -sk image | cut -f1)
 for more in $(seq 0 8 96) 4096; do
     begin $((kib + more))k
@@ -206,6 +266,13 @@ begin 64m
 mount -o remount,ro "$disk"
 slim "$PWD" kept read-only
 come_back kept
+umount "$disk"
+cp -r image bound
+mkdir "$disk/image"
+mount --bind bound "$disk/image"
+mount -o remount,ro,bind "$disk/image"
+slim "$PWD" kept read-only-folder
+come_back kept
 "#;
 
 #[test]
@@ -219,9 +286,21 @@ fn an_image_in_a_folder_on_a_full_or_read_only_disk_is_whole_and_comes_back() {
     let all: BTreeSet<_> = said.lines().collect();
     println!("{} runs: {all:?}", said.lines().count());
     // what is elsewhere leaves room for the smaller blobs
-    for line in ["same failed old", "same done new", "elsewhere done new"] {
+    for line in [
+        "same failed old",
+        "same done new",
+        "elsewhere done new",
+        "room done new",
+        "undone full failed new",
+        "undone full done old",
+        "undone read-only failed new",
+    ] {
         assert!(all.contains(line), "{said}");
     }
-    assert!(!all.iter().any(|line| line.ends_with("done old")), "{said}");
-    assert!(said.ends_with("read-only failed old\n"), "{said}");
+    assert!(
+        !all.iter().any(|line| line.ends_with(" done old") && !line.starts_with("undone")),
+        "{said}"
+    );
+    assert!(!all.contains("undone full done new"), "{said}");
+    assert!(said.ends_with("read-only failed old\nread-only-folder failed old\n"), "{said}");
 }

@@ -28,14 +28,14 @@ print(hashed)
 "#;
 
 /// Whether `RECORD` of the package in `site` is right.
-fn is_right(at: &Path) -> bool {
+pub(super) fn is_right(at: &Path) -> bool {
     let check = Command::new("python3").args(["-c", CHECK, "site"]).current_dir(at).output();
     let output = check.expect("Python runs");
     output.status.success() && output.stdout == b"6\n"
 }
 
 /// A folder in which the wheel of the other tests lies unpacked in `site`, as it is when it is installed.
-fn installed(test: &str) -> Option<tempfile::TempDir> {
+pub(super) fn installed(test: &str) -> Option<tempfile::TempDir> {
     let folder = libraries(test)?;
     let at = folder.path();
     if !python(at, &["make", "in.whl"]) {
@@ -53,7 +53,7 @@ fn read(at: &Path, name: &str) -> Vec<u8> {
 }
 
 const LIBRARIES: [&str; 2] = ["site/thing/lib/lib.so", "site/thing/lib/it's, \"stored\".so"];
-const RECORD: &str = "site/thing-1.0.dist-info/RECORD";
+pub(super) const RECORD: &str = "site/thing-1.0.dist-info/RECORD";
 
 #[test]
 fn the_record_of_a_package_says_what_files_are() {

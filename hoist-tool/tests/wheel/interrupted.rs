@@ -2,7 +2,7 @@
 //! else. So it is with wheels, with images of containers, and with libraries, alone or in a folder.
 #![cfg(target_os = "linux")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
@@ -10,6 +10,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
+use super::installed::{installed, is_right};
 use super::{image, layout, libraries, printed, python};
 
 const KEEP: [&str; 4] = ["--keep", "sm_80,ptx", "--mode", "size"];
@@ -20,10 +21,10 @@ pub(super) const RECOMPRESS: &[&str] = &["fatbin", "recompress", "--mode", "size
 pub(super) const GROW: &[&str] = &["fatbin", "recompress", "--with", "none"];
 pub(super) const PRUNE: &[&str] = &["fatbin", "prune", "--keep", "sm_80,ptx"];
 
-/// How often a process is started to be killed: 60 times, or as `HOIST_KILLS` says.
+/// How often a process is started to be killed: 30 times, or as `HOIST_KILLS` says.
 fn kills() -> u32 {
     let wanted = std::env::var("HOIST_KILLS").ok();
-    wanted.map_or(60, |text| text.parse().expect("HOIST_KILLS is a number"))
+    wanted.map_or(30, |text| text.parse().expect("HOIST_KILLS is a number"))
 }
 
 /// A file in a folder of its own, and what becomes of it by these words.
@@ -220,6 +221,82 @@ fn an_image_in_a_folder_whose_change_is_killed_is_whole_and_comes_back() {
     });
     println!("{kills} kills, {changed} times changed, {half} times with blobs of both");
     assert!(kills > 0 && changed > 0, "{kills} {changed}");
+}
+
+/// `--undo`, killed at any moment: `look` sees what is there then, and all comes back by another. `again` brings back what was changed.
+fn undoing_is_killed(at: &Path, mut look: impl FnMut(), mut again: impl FnMut()) {
+    let undo = ["fatbin", "slim", "--undo", "kept"];
+    let kills = killed(at, &undo, || {
+        look();
+        printed(at, &undo);
+        again();
+    });
+    println!("{kills} kills");
+    assert!(kills > 0);
+}
+
+#[test]
+fn an_undoing_that_is_killed_goes_on() {
+    let Some(folder) = installed("an_undoing_that_is_killed_goes_on") else { return };
+    let at = folder.path();
+    let site = at.join("site");
+    let contents = || -> BTreeMap<_, _> {
+        let all = layout::files(&site).into_iter().filter(|(name, _)| !name.contains(".hoist-"));
+        all.map(|(name, (content, ..))| (name, content)).collect()
+    };
+    let old = contents();
+    printed(at, &[&["fatbin", "slim", "site", "--backup", "kept"][..], &KEEP].concat());
+    let new = contents();
+    let mut states = BTreeSet::new();
+    let look = || {
+        let found = contents();
+        assert!(found.keys().eq(old.keys()));
+        let is_old = |(name, content): (&String, &Vec<u8>)| {
+            assert!(*content == old[name] || *content == new[name], "{name}");
+            *content == old[name]
+        };
+        states.insert(found.iter().map(is_old).collect::<Vec<_>>());
+    };
+    undoing_is_killed(at, look, || {
+        assert!(contents() == old && is_right(at));
+        for (name, content) in &new {
+            fs::write(site.join(name), content).expect("a file");
+        }
+    });
+    println!("{} states", states.len());
+    assert!(states.len() > 1);
+}
+
+#[test]
+fn an_undoing_of_an_image_that_is_killed_goes_on() {
+    let Some(folder) = libraries("an_undoing_of_an_image_that_is_killed_goes_on") else { return };
+    let at = folder.path();
+    let image = at.join("image");
+    let library = fs::read(at.join("lib.so")).expect("a library");
+    layout::lay_out(at, "image", &image::oci("gzip", true, &library));
+    let old = layout::files(&image);
+    printed(at, &[&["fatbin", "slim", "image", "--backup", "kept"][..], &KEEP].concat());
+    let new = layout::files(&image);
+    let whole = || {
+        let mut found = layout::files(&image);
+        found.retain(|name, _| !name.contains(".hoist-"));
+        image::verified(&layout::packed(&found))
+    };
+    let mut states = BTreeSet::new();
+    let look = || {
+        states.insert(whole());
+    };
+    undoing_is_killed(at, look, || {
+        assert!(layout::contents(&layout::files(&image)) == layout::contents(&old));
+        fs::remove_dir_all(&image).expect("a folder");
+        for (name, (content, ..)) in &new {
+            let path = image.join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            fs::write(path, content).expect("a file");
+        }
+    });
+    println!("{} states", states.len());
+    assert!(states.len() > 1);
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn spooled(items: &[Item<'_>]) -> anyhow::Result<Mapped> {
 }
 
 impl From<Vec<u8>> for Blob {
-    fn from(bytes: Vec<u8>) -> Self {
+    fn from(mut bytes: Vec<u8>) -> Self {
         if bytes.len() > FEW
             && let Ok(mut file) = tempfile::tempfile()
             && file.write_all(&bytes).is_ok()
@@ -67,6 +67,8 @@ impl From<Vec<u8>> for Blob {
         {
             return Self(Arc::new(mapped));
         }
+        // encoders have room for what does not become smaller
+        bytes.shrink_to_fit();
         Self(Arc::new(Mapped::of(bytes)))
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io::{Seek as _, SeekFrom, Write};
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -14,8 +14,9 @@ use serde::Serialize;
 
 use super::blob::Blob;
 use super::found::regions;
+use crate::alone;
 use crate::mapped::Mapped;
-use crate::output::{self, Backup, Dates};
+use crate::output::{self, Backup, Dates, Turn};
 use crate::paint;
 use crate::printable::Printable;
 
@@ -97,7 +98,32 @@ pub const fn change(region: &Region<'_>, new: Blob) -> Change {
     Change { at: region.at(), size: region.size(), new }
 }
 
+/// A file that is to be changed; if that is where it is, by nobody else in the meantime.
+#[derive(Debug)]
+pub struct Input {
+    file: Mapped,
+    turn: Option<Turn>,
+}
+
+impl Deref for Input {
+    type Target = Mapped;
+
+    fn deref(&self) -> &Mapped {
+        &self.file
+    }
+}
+
 impl Files {
+    /// Opens the file.
+    ///
+    /// # Errors
+    /// As [`alone::open`].
+    pub fn open(&self) -> Result<Input> {
+        alone::check(&self.file)?;
+        let turn = Turn::in_place(&self.file, &self.output)?;
+        Ok(Input { file: Mapped::open(&self.file)?, turn })
+    }
+
     /// What to call the file.
     #[must_use]
     pub fn label(&self) -> String {
@@ -110,7 +136,7 @@ impl Files {
     /// If the file cannot be changed so: then nothing is written.
     pub fn apply(
         &self,
-        file: &Mapped,
+        Input { file, turn }: &Input,
         mut changes: Vec<Change>,
         mut notes: Vec<String>,
         unreferenced: Unreferenced,
@@ -127,7 +153,8 @@ impl Files {
         );
         file.done_with(0..before);
         let keep = |old: &Path, _: &fs::File| self.backup.make(old);
-        let changed = output::change(&self.output, &self.file, self.dates, keep, |to| {
+        let old = (&*self.file, turn.as_ref());
+        let changed = output::change(&self.output, old, self.dates, keep, |to| {
             write(&plan, file, to).with_context(|| self.output.display().to_string())?;
             let written = Mapped::map(to)?;
             check(file, &written, &changes).with_context(|| self.label())

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use fatbin::{
-    CompressionMethod, CudaVersion, EntryKind, Item, NewEntry, Part, Region, RegionEntry, Sm,
+    CompressionMethod, CudaVersion, EntryKind, Item, NewEntry, Part, Region, RegionEntry, Sm, Span,
     TargetDevice, select,
 };
 
@@ -16,7 +16,6 @@ use super::filter::Where;
 use super::found::regions;
 use super::keep::{Keep, keep};
 use super::room;
-use crate::alone;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::number::number;
 use crate::output::{Backup, Dates};
@@ -53,9 +52,9 @@ pub enum Fate<'a> {
         /// The images that stay.
         parts: Vec<Part>,
         /// These, one after another.
-        payload: Vec<u8>,
+        payload: Blob,
         /// How they are compressed, and the bytes.
-        stored: Packed,
+        stored: Option<(CompressionMethod, Blob)>,
     },
     /// It goes.
     Gone,
@@ -87,7 +86,7 @@ impl Prune {
     /// # Errors
     /// If nothing would be left, or the file cannot be changed so.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let file = alone::open(&self.files.file)?;
+        let file = self.files.open()?;
         let label = self.files.label();
         let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
         let (mut changes, mut left, mut all, mut empty) = (Vec::new(), 0, 0, 0);
@@ -237,8 +236,16 @@ pub fn fate<'a>(
         part.offset = payload.len() as u64;
         payload.extend(image);
     }
+    // no more than there is room for: what it was cut from, or what it becomes
+    drop(unpacked);
     let stored = pack(entry.compression(), &payload)?;
-    Ok(Fate::Fewer { entry, parts: kept, payload, stored })
+    if let Some((method, stored)) = &stored {
+        let mut again = vec![0; payload.len()];
+        method.unpack(Span::from(&**stored), &mut again)?;
+        ensure!(again == payload, "the entry at {:#x} would unpack to other bytes", entry.at());
+    }
+    let stored = stored.map(|(method, stored)| (method, Blob::from(stored)));
+    Ok(Fate::Fewer { entry, parts: kept, payload: payload.into(), stored })
 }
 
 impl Fate<'_> {

@@ -16,7 +16,6 @@ use super::payload::without_padding;
 use super::prune::Packed;
 use super::room;
 use super::unpacking::{self, Unpacking};
-use crate::alone;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
@@ -122,7 +121,7 @@ impl Recompress {
     /// # Errors
     /// If an entry cannot be unpacked, or the file cannot be changed so.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let file = alone::open(&self.files.file)?;
+        let file = self.files.open()?;
         let label = self.files.label();
         let budget = Budget::new(self.limit, FLOOR, TIMES, file.bytes().len() as u64);
         let all = regions(&file, self.place.search()).with_context(|| label.clone())?;

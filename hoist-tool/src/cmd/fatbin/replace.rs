@@ -40,7 +40,7 @@ impl Replace {
     /// # Errors
     /// If there is no such entry, the new code is for something else, or the file cannot be changed so.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
-        let file = alone::open(&self.files.file)?;
+        let file = self.files.open()?;
         let with = alone::open(&self.with)?;
         let label = self.files.label();
         let all = regions(&file, Search::Always).with_context(|| label.clone())?;

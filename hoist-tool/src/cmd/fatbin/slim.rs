@@ -16,7 +16,7 @@ use crate::form::{Form, HEAD};
 use crate::json::JsonArguments;
 use crate::mapped::Mapped;
 use crate::number::smaller;
-use crate::output::{self, Dates};
+use crate::output::{self, Dates, Turn};
 use crate::paint;
 use crate::printable::Printable;
 use host::{HEADS, Slimming, Tally};
@@ -185,6 +185,9 @@ impl Slim {
             }
             for entry in WalkDir::new(root).sort_by_file_name() {
                 let entry = entry?;
+                if output::is_ours(entry.file_name()) {
+                    continue;
+                }
                 if entry.file_type().is_file() && is_host(entry.path())? {
                     files.push(fs::canonicalize(entry.path())?);
                 } else if entry.file_type().is_dir() {
@@ -194,6 +197,7 @@ impl Slim {
             }
         }
         files.retain(|path| !path.starts_with(&work.journal.folder));
+        work.installed.hold(&files);
         for path in files {
             let line = self.file(&path, work).with_context(|| path.display().to_string())?;
             work.report.files.extend(line);
@@ -203,12 +207,14 @@ impl Slim {
 
     /// Changes a file, if there is something to change: the original is kept first, then the list has its line, then it is replaced.
     fn file(&self, path: &Path, work: &mut Work) -> Result<Option<Line>> {
-        let old = fs::metadata(path)?;
-        if let Some(met) = work.links.met(&old) {
+        let turn = Turn::take(path)?;
+        let old = turn.seen().clone();
+        if let Some(met) = work.links.met(&old, || Ok(digest::of(&Mapped::open(path)?)))? {
             let before = (&*met.original, met.size_before);
             let listed = work.installed.of(path, before, (&met.slimmed, met.size_after));
-            let line = Line { path: path.to_owned(), listed, ..met.clone() };
+            let line = Line { path: path.to_owned(), listed, ..met };
             work.journal.add(&line)?;
+            turn.check()?;
             links::name(&met.path, path)?;
             work.links.add(&old, &line);
             return Ok(Some(line));
@@ -243,8 +249,9 @@ impl Slim {
             listed,
             successor: None,
         };
+        turn.check()?;
         work.journal.add(&line)?;
-        new.keep_name()?;
+        new.keep_name_in(Some(&turn))?;
         work.links.add(&old, &line);
         Ok(Some(line))
     }

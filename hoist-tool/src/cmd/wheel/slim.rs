@@ -16,7 +16,7 @@ use crate::cmd::fatbin::slim::host::{HEADS, Outcome, Slimmed, Slimming, Tally};
 use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
 use crate::number::smaller;
-use crate::output::{self, Backup, Dates};
+use crate::output::{self, Backup, Dates, Turn};
 use crate::paint;
 use crate::printable::Printable;
 
@@ -86,18 +86,21 @@ impl Slim {
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         self.how.check_asked()?;
         let label = self.file.display().to_string();
+        let turn = Turn::in_place(&self.file, &self.output)?;
         let file = Mapped::open(&self.file)?;
         let before = file.bytes().len() as u64;
         let zip = Zip::parse(file.bytes()).with_context(|| label.clone())?;
         let changed = self.changed(&zip, before).with_context(|| label.clone())?;
         let mut after = 0;
         let keep = |old: &Path, _: &File| self.backup.make(old);
-        let done = output::change(&self.output, &self.file, self.dates, keep, |to| {
-            zip.write(&file, &changed.members, to).with_context(|| label.clone())?;
-            let written = Mapped::map(to)?;
-            after = written.bytes().len() as u64;
-            check(&written, &zip, &changed).with_context(|| format!("{label}: what was written"))
-        })?;
+        let done =
+            output::change(&self.output, (&self.file, turn.as_ref()), self.dates, keep, |to| {
+                zip.write(&file, &changed.members, to).with_context(|| label.clone())?;
+                let written = Mapped::map(to)?;
+                after = written.bytes().len() as u64;
+                check(&written, &zip, &changed)
+                    .with_context(|| format!("{label}: what was written"))
+            })?;
         let mut notes = changed.notes;
         notes.extend(done.note.map(String::from));
         notes.sort();

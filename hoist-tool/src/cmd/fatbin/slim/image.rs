@@ -13,7 +13,7 @@ use super::host::Slimming;
 use super::journal::{Journal, Line};
 use crate::budget::{Budget, FLOOR};
 use crate::mapped::Mapped;
-use crate::output::{self, Dates};
+use crate::output::{self, Dates, Turn};
 use change::New;
 use layer::{Found, Row};
 use parts::{Image, Parts};
@@ -60,6 +60,7 @@ pub fn slim(
 ) -> Result<Report> {
     let mut journal = backup.map(Journal::make).transpose()?;
     let label = path.display().to_string();
+    let turn = Turn::in_place(path, output)?;
     let file = Mapped::open(path)?;
     let before = file.bytes().len() as u64;
     let (image, members) = Image::of_tar(&file).with_context(|| label.clone())?;
@@ -71,7 +72,7 @@ pub fn slim(
     let keep = |old: &Path, new: &File| {
         journal.as_mut().map(|journal| keep(journal, old, new)).transpose()
     };
-    let done = output::change(output, path, dates, keep, |to| {
+    let done = output::change(output, (path, turn.as_ref()), dates, keep, |to| {
         let renamed = |head: &[u8]| references::renamed(head, &new.successors);
         members::write(file.bytes(), &members, &new.contents, renamed, to)?;
         after = to.metadata()?.len();

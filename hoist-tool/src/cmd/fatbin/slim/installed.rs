@@ -1,6 +1,6 @@
 //! Lists of installed packages: what they say of files that change.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
@@ -11,7 +11,7 @@ use super::digest;
 use super::journal::{Line, Listed, by_path};
 use super::lists::Kind;
 use crate::mapped::Mapped;
-use crate::output;
+use crate::output::{self, Turn};
 
 /// Lists of installed packages, as they were found.
 #[derive(Debug, Default)]
@@ -20,6 +20,15 @@ pub struct Installed {
     files: HashMap<PathBuf, Vec<Listed>>,
     /// What is to be known of lists that cannot be read.
     pub notes: Vec<String>,
+    /// Lists that nobody else changes in the meantime.
+    held: Vec<Turn>,
+}
+
+/// Waits until nobody else changes these lists, one after another in an order that is the same for all.
+pub fn hold<'l>(listed: impl Iterator<Item = &'l Listed>) -> Vec<Turn> {
+    let lists: BTreeSet<_> = listed.map(|listed| &*listed.record).collect();
+    // what is not there, or cannot be opened, is told when it is to be written
+    lists.into_iter().filter_map(|list| Turn::take(list).ok()).collect()
 }
 
 impl Installed {
@@ -39,6 +48,19 @@ impl Installed {
             is_meant.then(|| Listed { after: fields(new), ..listed.clone() })
         };
         found.filter_map(after).collect()
+    }
+
+    /// Finds the lists that name these files, waits until nobody else changes one, and reads them as they are then.
+    pub fn hold(&mut self, files: &[PathBuf]) {
+        for folder in files.iter().flat_map(|path| path.ancestors().skip(1)) {
+            self.look(folder);
+        }
+        self.held = hold(files.iter().filter_map(|path| self.files.get(path)).flatten());
+        self.files.clear();
+        self.notes.clear();
+        for folder in core::mem::take(&mut self.folders) {
+            self.look(&folder);
+        }
     }
 
     /// Reads the lists of packages that are installed in a folder.

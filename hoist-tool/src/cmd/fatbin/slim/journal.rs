@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::digest;
 use crate::mapped::Mapped;
-use crate::output;
+use crate::output::{self, Turn};
 
 /// What it is called.
 const NAME: &str = "slimmed.jsonl";
@@ -66,7 +66,7 @@ pub struct Listed {
 pub struct Journal {
     /// The folder of originals.
     pub folder: PathBuf,
-    file: File,
+    turn: Turn,
 }
 
 /// What the list says.
@@ -101,10 +101,8 @@ impl Journal {
     fn open(folder: &Path, how: &fs::OpenOptions) -> Result<Self> {
         let folder = fs::canonicalize(folder).with_context(|| folder.display().to_string())?;
         let path = folder.join(NAME);
-        let file = how.open(&path).with_context(|| path.display().to_string())?;
-        // who came first goes first; where files cannot be locked, nobody waits
-        let _ = file.lock();
-        Ok(Self { folder, file })
+        let turn = Turn::of(&path, how).with_context(|| path.display().to_string())?;
+        Ok(Self { folder, turn })
     }
 
     /// All lines. One that a process did not write to its end was that of a change that was not made.
@@ -135,15 +133,17 @@ impl Journal {
         Ok(read)
     }
 
-    /// Keeps a file under the name of its digest.
+    /// Keeps a file under the name of its digest, with its owner and permissions.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn keep(&self, path: &Path, file: &Mapped) -> Result<String> {
         let digest = digest::of(file);
         let kept = self.folder.join(&digest);
-        if !kept.exists() {
-            output::write(&kept, Some(path), |to| Ok(to.write_all(file.bytes())?))?;
+        // one that is damaged is no original
+        if !kept.exists() || self.kept(&digest).is_err() {
+            let new = output::Output::new(&kept, |to| Ok(to.write_all(file.bytes())?))?;
+            new.same_as(path, false)?.keep()?;
         }
         Ok(digest)
     }
@@ -168,10 +168,11 @@ impl Journal {
         let name = || self.folder.join(NAME).display().to_string();
         let mut text = serde_json::to_string(line)?;
         text.push('\n');
+        let mut file = self.turn.file();
         if self.is_torn().with_context(name)? {
             text.insert(0, '\n');
         }
-        let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_all());
+        let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
         written.with_context(name)?;
         #[cfg(unix)]
         File::open(&self.folder)
@@ -183,7 +184,7 @@ impl Journal {
     /// Whether the last line has no end.
     fn is_torn(&self) -> std::io::Result<bool> {
         use std::io::{Seek as _, SeekFrom};
-        let mut file = &self.file;
+        let mut file = self.turn.file();
         if file.seek(SeekFrom::End(0))? == 0 {
             return Ok(false);
         }

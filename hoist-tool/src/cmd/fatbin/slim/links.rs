@@ -36,11 +36,18 @@ fn identity(_file: &Metadata) -> Option<((u64, u64), u64)> {
 }
 
 impl HardLinks {
-    /// What was done to a file under another name.
-    #[must_use]
-    pub fn met(&self, file: &Metadata) -> Option<&Line> {
-        let (key, _) = identity(file)?;
-        self.0.get(&key).map(|met| &met.line)
+    /// What was done to a file under another name. It is that file if it has the digest, too: its number may be that of a new one.
+    ///
+    /// # Errors
+    /// Those of `digest`.
+    pub fn met(
+        &self,
+        file: &Metadata,
+        digest: impl FnOnce() -> Result<String>,
+    ) -> Result<Option<Line>> {
+        let met = identity(file).and_then(|(key, _)| self.0.get(&key));
+        let Some(Met { line, .. }) = met else { return Ok(None) };
+        Ok((digest()? == line.original).then(|| line.clone()))
     }
 
     /// Says that a name of a file leads to another one now.

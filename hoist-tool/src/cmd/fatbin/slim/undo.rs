@@ -1,6 +1,6 @@
 //! `hoist fatbin slim --undo FOLDER`: originals come back.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -9,12 +9,13 @@ use anyhow::{Context as _, Result, bail};
 use serde::Serialize;
 
 use super::digest;
+use super::image::layout;
 use super::installed;
 use super::journal::{Journal, Line, by_path};
 use super::links::{self, HardLinks};
 use crate::faults::in_words;
 use crate::mapped::Mapped;
-use crate::output;
+use crate::output::{self, Turn};
 
 /// A file that did not come back.
 #[derive(Debug, Serialize)]
@@ -44,6 +45,8 @@ pub struct Undone {
 pub fn undo(folder: &Path) -> Result<Undone> {
     let journal = Journal::found(folder)?;
     let read = journal.read()?;
+    let _images = images(&read.lines);
+    let _lists = installed::hold(read.lines.iter().flat_map(|line| &line.listed));
     let failed = read.faults.into_iter().map(|error| Failed { path: None, error }).collect();
     let mut undone = Undone { lines: Vec::new(), failed, notes: read.notes };
     let (mut links, mut now) = (HardLinks::default(), HashMap::new());
@@ -78,6 +81,15 @@ pub fn undo(folder: &Path) -> Result<Undone> {
     Ok(undone)
 }
 
+/// The turns of images in folders that have these files: nobody else may change one in the meantime.
+fn images(lines: &[Line]) -> Vec<Turn> {
+    // blobs are three folders below
+    const DEEP: usize = 4;
+    let folders = lines.iter().flat_map(|line| line.path.ancestors().skip(1).take(DEEP));
+    let marks: BTreeSet<_> = folders.map(|folder| folder.join(layout::MARK)).collect();
+    marks.iter().filter(|mark| mark.is_file()).filter_map(|mark| Turn::take(mark).ok()).collect()
+}
+
 /// Files that were nowhere before others became them, and their digests.
 fn made(lines: &[Line]) -> HashMap<&Path, &str> {
     let (mut before, mut made) = (HashSet::new(), HashMap::new());
@@ -96,7 +108,7 @@ fn gone(path: &Path, line: &Line, journal: &Journal) -> Result<(String, Option<L
     let content = journal.kept(&line.original)?;
     let new = output::Output::new(path, |to| Ok(to.write_all(content.bytes())?))?;
     let times = line.modified.map(|time| fs::FileTimes::new().set_modified(time));
-    let new = new.like(&journal.folder.join(&line.original))?;
+    let new = new.same_as(&journal.folder.join(&line.original), true)?;
     new.with_times(times.unwrap_or_default())?.keep()?;
     Ok((line.original.clone(), Some(line.clone())))
 }
@@ -109,15 +121,14 @@ fn file(
     links: &mut HardLinks,
 ) -> Result<(String, Option<Line>)> {
     let shown = path.display();
-    let old = match fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            if let Some(line) = lines.first().filter(|line| line.successor.is_some()) {
-                return gone(path, line, journal);
-            }
-            bail!("{shown}: is not there any more")
+    if fs::metadata(path).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        if let Some(line) = lines.first().filter(|line| line.successor.is_some()) {
+            return gone(path, line, journal);
         }
-        old => old?,
-    };
+        bail!("{shown}: is not there any more")
+    }
+    let turn = Turn::take(path)?;
+    let old = turn.seen();
     let found = digest::of(&Mapped::open(path)?);
     // back from change to change; a change that is not in this file's way was not made, or undone
     let (mut digest, mut original, mut is_known) = (found.clone(), None, false);
@@ -136,14 +147,16 @@ fn file(
     };
     let line =
         Line { path: path.to_owned(), slimmed: found, size_after: old.len(), ..original.clone() };
-    if let Some(first) = links.met(&old).filter(|met| met.original == digest) {
+    turn.check()?;
+    if let Some(first) = links.met(old, || Ok(digest.clone()))? {
         links::name(&first.path, path)?;
     } else {
         let content = journal.kept(&digest)?;
         let new = output::Output::new(path, |to| Ok(to.write_all(content.bytes())?))?;
         let times = line.modified.map(|time| fs::FileTimes::new().set_modified(time));
-        new.like(path)?.with_times(times.unwrap_or_default())?.keep_name()?;
+        let new = new.like(path)?.with_times(times.unwrap_or_default())?;
+        new.keep_name_in(Some(&turn))?;
     }
-    links.add(&old, &line);
+    links.add(old, &line);
     Ok((digest, Some(line)))
 }

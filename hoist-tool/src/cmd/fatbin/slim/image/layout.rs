@@ -3,7 +3,7 @@
 //! Blobs are called by their digests: new ones stand beside the old ones until `index.json` names them, and then the old ones go. Whoever
 //! looks at any moment finds an image that is whole.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -19,10 +19,10 @@ use crate::cmd::fatbin::slim::digest;
 use crate::cmd::fatbin::slim::host::Slimming;
 use crate::cmd::fatbin::slim::journal::{Journal, Line, Successor};
 use crate::mapped::Mapped;
-use crate::output::{Dates, Output, is_stdout};
+use crate::output::{Dates, Output, Turn, is_stdout};
 
 /// The file that says what the folder is.
-const MARK: &str = "oci-layout";
+pub const MARK: &str = "oci-layout";
 
 /// An image in a folder, and what it becomes.
 struct Layout<'l> {
@@ -57,10 +57,7 @@ pub fn slim(
     let is_free = is_same || fs::symlink_metadata(output).is_err();
     ensure!(is_free, "{}: is there already", output.display());
     let mut journal = backup.map(Journal::make).transpose()?;
-    let mark = folder.join(MARK);
-    let mark = File::open(&mark).with_context(|| mark.display().to_string())?;
-    // who came first goes first; where files cannot be locked, nobody waits
-    let _ = mark.lock();
+    let _turn = Turn::take(&folder.join(MARK))?;
     let files = files(&folder)?;
     let before = files.iter().map(|(_, file)| file.bytes().len() as u64).sum();
     let image = Image::of_files(&files);
@@ -198,10 +195,10 @@ impl Layout<'_> {
     }
 }
 
-/// Writes a file with the permissions of another, and its times if that is asked for.
+/// Writes a file with the permissions, owner and attributes of another, and its times if that is asked for.
 fn write(path: &Path, content: &Mapped, like: &Path, dates: Dates) -> Result<()> {
     let new = Output::new(path, |to| Ok(to.write_all(content.bytes())?))?;
-    new.like(like)?.dated(like, dates)?.keep()
+    new.same_as(like, true)?.dated(like, dates)?.keep()
 }
 
 /// Makes a link that leads to where another does.
