@@ -62,6 +62,8 @@ pub enum ErrorKind {
     },
     /// This build has no decoder (or no encoder) for the method.
     NoCodec(CompressionMethod),
+    /// There is no memory for the decoder (or the encoder).
+    NoMemory(CompressionMethod),
     /// The compressed bytes are damaged.
     Damaged(CompressionMethod),
     /// The bytes unpack to another size than the header says.
@@ -114,6 +116,9 @@ impl fmt::Display for Error {
             }
             ErrorKind::NoCodec(method) => {
                 write!(f, "the payload at offset {at:#x} is {method}, which this build leaves out")
+            }
+            ErrorKind::NoMemory(method) => {
+                write!(f, "no memory for {method} of the payload at offset {at:#x}")
             }
             ErrorKind::Damaged(method) => write!(f, "damaged {method} payload at offset {at:#x}"),
             ErrorKind::UnpackedSize { found, expected } => {

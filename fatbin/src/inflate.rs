@@ -25,12 +25,12 @@ impl CompressionMethod {
     /// at most the size of `into` or 8 MiB, and tables.
     ///
     /// # Errors
-    /// [`ErrorKind::NoCodec`] without the feature, [`ErrorKind::Damaged`] if the bytes are no such stream or unpack to
+    /// [`ErrorKind::NoCodec`] without the feature, [`ErrorKind::NoMemory`], [`ErrorKind::Damaged`] if the bytes are no such stream or unpack to
     /// more, [`ErrorKind::UnpackedSize`] if they unpack to less.
     pub fn unpack(self, stored: Span<'_>, into: &mut [u8]) -> Result<(), Error> {
         let expected = into.len();
         match self.run(stored.bytes(), into) {
-            Err(NoCodec) => Err(stored.error(0, ErrorKind::NoCodec(self))),
+            Err(why) => Err(stored.error(0, why(self))),
             Ok(None) => Err(stored.error(0, ErrorKind::Damaged(self))),
             Ok(Some(found)) if found == expected => Ok(()),
             Ok(Some(found)) => {
@@ -41,12 +41,12 @@ impl CompressionMethod {
         }
     }
 
-    /// The number of bytes written, or none if `stored` is damaged.
+    /// The number of bytes written, or none if `stored` is damaged; else why nothing could be done.
     #[cfg_attr(
         not(any(feature = "zlib", feature = "lz4", feature = "zstd", feature = "libzstd")),
         expect(unused_variables)
     )]
-    fn run(self, stored: &[u8], into: &mut [u8]) -> Result<Option<usize>, NoCodec> {
+    fn run(self, stored: &[u8], into: &mut [u8]) -> Result<Option<usize>, Unable> {
         match self {
             #[cfg(feature = "zlib")]
             Self::Zlib => Ok(zlib(stored, into)),
@@ -55,7 +55,10 @@ impl CompressionMethod {
             #[cfg(feature = "lz4")]
             Self::Lz4Frame => Ok(crate::lz4_frame::unpack(stored, into)),
             #[cfg(feature = "libzstd")]
-            Self::Zstd => Ok(zstd_safe::decompress(into, stored).ok()),
+            Self::Zstd => match zstd_safe::decompress(into, stored) {
+                Err(ZSTD_NO_MEMORY) => Err(ErrorKind::NoMemory),
+                done => Ok(done.ok()),
+            },
             #[cfg(all(feature = "zstd", not(feature = "libzstd")))]
             Self::Zstd => Ok(zstd(stored, into)),
             #[cfg(not(all(
@@ -63,13 +66,17 @@ impl CompressionMethod {
                 feature = "lz4",
                 any(feature = "zstd", feature = "libzstd")
             )))]
-            _ => Err(NoCodec),
+            _ => Err(ErrorKind::NoCodec),
         }
     }
 }
 
-/// This build leaves the decoder out.
-struct NoCodec;
+/// What kind of error it is that nothing could be done.
+type Unable = fn(CompressionMethod) -> ErrorKind;
+
+/// `ZSTD_error_memory_allocation` (zstd_errors.h), as functions give it.
+#[cfg(feature = "libzstd")]
+const ZSTD_NO_MEMORY: usize = 0_usize.wrapping_sub(64);
 
 #[cfg(feature = "zlib")]
 fn zlib(stored: &[u8], into: &mut [u8]) -> Option<usize> {

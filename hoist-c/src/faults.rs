@@ -52,6 +52,7 @@ pub(crate) fn of_container(error: &fatbin::Error) -> (Status, Known) {
             Status::TooLarge
         }
         Kind::Obfuscated { .. } | Kind::NoCodec(_) | Kind::ThinArchive => Status::Unsupported,
+        Kind::NoMemory(_) => Status::Memory,
         _ => Status::BadFile,
     };
     (status, numbers)
