@@ -63,9 +63,10 @@ const ALONE: &[&str] = &[
 /// widths and byte order.
 const EXECUTOR_ALONE: &[&str] =
     &["aarch64-unknown-linux-gnu", "riscv64gc-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf"];
-/// Targets that are tried by name and with `--full` alone: the task `test` runs on this machine, of those of big-endian byte order the one of
-/// 32 bits has both that and the width, and others only boot firmware.
-const BY_NAME: &[&str] = &[HOST, "s390x-unknown-linux-gnu", "thumbv8m.main-none-eabi"];
+/// Targets that are tried by name and with `--full` alone: the task `test` runs on this machine, PowerPC has both the byte order of s390x and
+/// the width of i386, and others only boot firmware.
+const BY_NAME: &[&str] =
+    &[HOST, "i686-unknown-linux-gnu", "s390x-unknown-linux-gnu", "thumbv8m.main-none-eabi"];
 /// Targets for which freedom from panics is proved without `--full`: 64 and 32 bits.
 const PROVED: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
 
@@ -115,19 +116,19 @@ impl Run for TestMatrix {
             cells: Vec::new(),
         };
         let by_name = |name| BY_NAME.contains(&name) && self.only.is_empty() && !self.full;
-        let (bare, tested): (Vec<&Target>, Vec<&Target>) = chosen
+        let (executors, others): (Vec<&Target>, Vec<&Target>) = chosen
             .into_iter()
             .filter(|target| !by_name(target.name))
-            .partition(|target| matches!(target.kind, Kind::Bare));
-        // programs of other machines wait more than they compute: what is only built is built beside them
-        let (built, tests) = (matrix("matrix-built"), matrix("matrix"));
-        let (mut cells, others) = std::thread::scope(|scope| {
-            let tests = scope.spawn(|| tests.of(|matrix| matrix.tests(&tested)));
-            let built = built.of(|matrix| self.build(matrix, &bare));
-            (built, tests.join())
+            .partition(|target| matches!(target.kind, Kind::Tests { executor: true, .. }));
+        // tests of the executors wait more than they compute: all else is done beside them
+        let (first, beside) = (matrix("matrix"), matrix("matrix-beside"));
+        let (mut cells, tested) = std::thread::scope(|scope| {
+            let tests = scope.spawn(|| first.of(|matrix| matrix.tests(&executors)));
+            let others = beside.of(|matrix| self.others(matrix, &others));
+            (others, tests.join())
         });
-        match others {
-            Ok(others) => cells.extend(others),
+        match tested {
+            Ok(tested) => cells.extend(tested),
             Err(panic) => std::panic::resume_unwind(panic),
         }
         println!("\n{}", Table(&cells));
@@ -144,10 +145,14 @@ impl TestMatrix {
         self.only.is_empty() || self.only.iter().any(|name| name == row)
     }
 
-    /// The rows of which nothing runs on a machine that is not this one, or not by way of Linux.
-    fn build(&self, matrix: &mut Matrix<'_>, bare: &[&Target]) {
-        for target in bare {
-            if self.full { matrix.build(target) } else { matrix.check(target) }
+    /// All but what tests the executors.
+    fn others(&self, matrix: &mut Matrix<'_>, targets: &[&Target]) {
+        for target in targets {
+            match target.kind {
+                Kind::Tests { .. } => matrix.test(target),
+                Kind::Bare if self.full => matrix.build(target),
+                Kind::Bare => matrix.check(target),
+            }
         }
         if self.wants("features") {
             matrix.features();
