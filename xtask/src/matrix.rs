@@ -158,7 +158,7 @@ impl TestMatrix {
             matrix.features();
         }
         if self.wants("lowest") {
-            matrix.lowest();
+            matrix.lowest(self.full || !self.only.is_empty());
         }
         for target in TARGETS.iter().filter(|target| matches!(target.kind, Kind::Bare)) {
             let always = PROVED.contains(&target.name) && self.wants("no-panic");
@@ -351,8 +351,9 @@ impl Matrix<'_> {
         }
     }
 
-    /// The lowest version of Rust that the manifest promises.
-    fn lowest(&mut self) {
+    /// The lowest version of Rust that the manifest promises. If it is this one, the task `lint` compiles all with it, and nothing is done here
+    /// but for who asks for it.
+    fn lowest(&mut self, is_asked: bool) {
         let workspace = self.workspace;
         self.try_cell("lowest Rust", "all", "all", || {
             let manifest = std::fs::read_to_string(workspace.root().join("Cargo.toml"))?;
@@ -364,6 +365,9 @@ impl Matrix<'_> {
             let own = Toolchain::Own.version()?;
             let mut cargo =
                 if own.strip_prefix("rustc ").is_some_and(|own| own.starts_with(version)) {
+                    if !is_asked {
+                        return Ok(format!("{version} is this one, with which lint compiles all"));
+                    }
                     Toolchain::Own.cargo()
                 } else {
                     let full =
