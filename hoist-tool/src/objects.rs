@@ -186,8 +186,13 @@ impl<'a> Searched<'a> {
                 let _ = found.set(Self::new(input));
             }
         };
+        // to ask for the processors takes longer than to read one small archive
+        let processors = if inputs.len() > 1 {
+            thread::available_parallelism().map_or(1, usize::from)
+        } else {
+            1
+        };
         thread::scope(|scope| {
-            let processors = thread::available_parallelism().map_or(1, usize::from);
             for _ in 1..processors.min(inputs.len()) {
                 // who cannot be had leaves the work to the others
                 let _ = thread::Builder::new().spawn_scoped(scope, work);

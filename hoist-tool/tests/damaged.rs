@@ -1,4 +1,6 @@
 //! Damaged files: whatever is cut off or changed, the commands say what is wrong, and never panic.
+//!
+//! `HOIST_TRUNCATIONS=all cargo test --release -p hoist-tool --test damaged` cuts every fixture to every length.
 
 #![allow(
     clippy::expect_used,
@@ -85,13 +87,17 @@ fn overflow_is_a_panic_here() {
     assert!(sum.is_err(), "these tests want a profile with overflow checks");
 }
 
+/// Every length is tried by `elf-core` itself; here, of each fixture, those that leave another remainder.
 #[test]
-fn every_truncation_of_every_fixture() {
+fn truncations_of_every_fixture() {
     let fixtures = fixtures::all();
+    let apart = if std::env::var_os("HOIST_TRUNCATIONS").is_some() { 1 } else { 19 };
     let cases: Vec<(usize, usize)> = fixtures
         .iter()
         .enumerate()
-        .flat_map(|(file, (_, bytes))| (0..bytes.len()).map(move |size| (file, size)))
+        .flat_map(|(file, (_, bytes))| {
+            (file % apart..bytes.len()).step_by(apart).map(move |size| (file, size))
+        })
         .collect();
     let name = |case: usize| {
         format!("{} cut to {} bytes", fixtures[cases[case].0].0.display(), cases[case].1)

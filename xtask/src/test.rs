@@ -63,7 +63,8 @@ impl Run for Test {
         };
         let mut total = Total::of_programs(programs(command())?);
         let mut tests = command();
-        tests.arg("--no-fail-fast");
+        // tests of damaged files make many errors, of which none wants to know who called
+        tests.arg("--no-fail-fast").env("RUST_LIB_BACKTRACE", "0");
         let status = count(tests, std::io::stdout(), &mut total)?;
         if !status.success() {
             eprintln!("error: cargo test: {status}");
