@@ -21,7 +21,7 @@ mod turn;
 
 pub use backup::Backup;
 pub use content::link;
-pub use leftovers::is_ours;
+pub use leftovers::{NewFolder, is_ours};
 pub use stdout::{beside, is_stdout};
 pub use turn::Turn;
 

@@ -72,11 +72,14 @@ fn one(function: &Function<'_>, out: &mut String) {
     let _ = write!(out, "{:?}", function.patch_symbol_attribute(eiattr::MIN_STACK_SIZE, 9));
 }
 
+/// How many times fewer cases there are on machines that are emulated.
+const FEWER: usize = if cfg!(target_arch = "x86_64") { 1 } else { 20 };
+
 #[test]
 fn every_truncation() {
     let mut out = String::new();
-    for (_, bytes) in cubins::all() {
-        for end in 0..bytes.len() {
+    for (number, (_, bytes)) in cubins::all().iter().enumerate() {
+        for end in (number % FEWER..bytes.len()).step_by(FEWER) {
             everything(&bytes[..end], &mut out);
         }
     }
@@ -84,7 +87,8 @@ fn every_truncation() {
 
 #[test]
 fn changed_bytes() {
-    let changes = std::env::var("DAMAGE").ok().and_then(|text| text.parse().ok()).unwrap_or(1000);
+    let asked = std::env::var("DAMAGE").ok().and_then(|text| text.parse().ok());
+    let changes = asked.unwrap_or(1000 / FEWER);
     let mut out = String::new();
     let mut seed = 42u64;
     let mut random = || {

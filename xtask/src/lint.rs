@@ -4,6 +4,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
+use crate::documentation::documented;
 use crate::task::Run;
 use crate::tool::{cargo, run};
 use crate::workspace::Workspace;
@@ -22,7 +23,6 @@ impl Run for Lint {
         run(&mut cargo(&["fmt", "--all", "--check"]))?;
         let deny = ["--", "-D", "warnings"];
         run(cargo(&["clippy", "--workspace", "--all-targets", "--all-features"]).args(deny))?;
-        run(cargo(&["doc", "--workspace", "--no-deps", "--all-features"])
-            .env("RUSTDOCFLAGS", "-D warnings"))
+        documented(workspace, &[]).map(drop)
     }
 }

@@ -12,6 +12,7 @@ mod calls;
 mod ci;
 mod circles;
 mod debian;
+mod documentation;
 mod fixtures;
 mod fuzz;
 mod generate;

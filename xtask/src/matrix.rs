@@ -5,6 +5,7 @@
 //! proofs on all bare targets.
 
 use std::fmt;
+use std::panic::resume_unwind;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
@@ -67,6 +68,9 @@ const EXECUTOR_ALONE: &[&str] =
 /// the width of i386, and others only boot firmware.
 const BY_NAME: &[&str] =
     &[HOST, "i686-unknown-linux-gnu", "s390x-unknown-linux-gnu", "thumbv8m.main-none-eabi"];
+/// Bare targets for which all lower crates are checked without `--full`: 64 bits, and 32 without atomic exchanges. Programs for the others
+/// are made in other rows, and by the tasks `size` and `web`.
+const CHECKED: &[&str] = &["x86_64-unknown-none", "thumbv6m-none-eabi"];
 /// Targets for which freedom from panics is proved without `--full`: 64 and 32 bits.
 const PROVED: &[&str] = &["x86_64-unknown-none", "thumbv7em-none-eabihf"];
 
@@ -79,6 +83,9 @@ enum Outcome {
     /// What is missing.
     Skipped(String),
 }
+
+/// What is done beside other things.
+type Lane<'a> = &'a (dyn Fn(&mut Matrix<'_>) + Sync);
 
 /// A cell of the table.
 struct Cell {
@@ -120,17 +127,20 @@ impl Run for TestMatrix {
             .into_iter()
             .filter(|target| !by_name(target.name))
             .partition(|target| matches!(target.kind, Kind::Tests { executor: true, .. }));
-        // tests of the executors wait more than they compute: all else is done beside them
-        let (first, beside) = (matrix("matrix"), matrix("matrix-beside"));
-        let (mut cells, tested) = std::thread::scope(|scope| {
-            let tests = scope.spawn(|| first.of(|matrix| matrix.tests(&executors)));
-            let others = beside.of(|matrix| self.others(matrix, &others));
-            (others, tests.join())
+        // what waits, for emulators or for one compiler, leaves processors to the rest
+        let lanes: [(&str, Lane<'_>); 3] = [
+            ("matrix-beside", &|matrix| self.others(matrix, &others)),
+            ("matrix", &|matrix| executors.iter().for_each(|target| matrix.test(target))),
+            ("matrix-tasks", &|matrix| self.tasks(matrix)),
+        ];
+        let cells: Vec<Cell> = std::thread::scope(|scope| {
+            let lanes = lanes.map(|(folder, work)| {
+                let matrix = matrix(folder);
+                scope.spawn(move || matrix.of(work))
+            });
+            let done = lanes.map(|lane| lane.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            done.into_iter().flatten().collect()
         });
-        match tested {
-            Ok(tested) => cells.extend(tested),
-            Err(panic) => std::panic::resume_unwind(panic),
-        }
         println!("\n{}", Table(&cells));
         let bad = cells.iter().filter(|cell| matches!(cell.outcome, Outcome::Bad(_))).count();
         let skipped =
@@ -145,13 +155,16 @@ impl TestMatrix {
         self.only.is_empty() || self.only.iter().any(|name| name == row)
     }
 
-    /// All but what tests the executors.
+    /// All that cargo compiles but for what tests the executors.
     fn others(&self, matrix: &mut Matrix<'_>, targets: &[&Target]) {
         for target in targets {
             match target.kind {
                 Kind::Tests { .. } => matrix.test(target),
                 Kind::Bare if self.full => matrix.build(target),
-                Kind::Bare => matrix.check(target),
+                Kind::Bare if CHECKED.contains(&target.name) || !self.only.is_empty() => {
+                    matrix.check(target);
+                }
+                Kind::Bare => {}
             }
         }
         if self.wants("features") {
@@ -160,6 +173,10 @@ impl TestMatrix {
         if self.wants("lowest") {
             matrix.lowest(self.full || !self.only.is_empty());
         }
+    }
+
+    /// Other tasks, which have folders of their own.
+    fn tasks(&self, matrix: &mut Matrix<'_>) {
         for target in TARGETS.iter().filter(|target| matches!(target.kind, Kind::Bare)) {
             let always = PROVED.contains(&target.name) && self.wants("no-panic");
             let linked = target.name.ends_with("-none") || target.name.contains("-none-");
@@ -208,10 +225,6 @@ impl Matrix<'_> {
     fn of(mut self, make: impl FnOnce(&mut Self)) -> Vec<Cell> {
         make(&mut self);
         self.cells
-    }
-
-    fn tests(&mut self, targets: &[&Target]) {
-        targets.iter().for_each(|target| self.test(target));
     }
 
     /// Tries something and notes what came of it.
@@ -329,7 +342,7 @@ impl Matrix<'_> {
         }
     }
 
-    /// Every crate alone: without features, with each, with all.
+    /// Every crate alone: without features, with each, with all if that is asked for.
     fn features(&mut self) {
         let Some(target) = TARGETS.iter().find(|target| target.name == HOST) else { return };
         let names: Vec<String> = self.packages.iter().map(|package| package.name.clone()).collect();
@@ -421,14 +434,16 @@ impl Matrix<'_> {
         }
     }
 
-    /// Every feature alone, and all together if there are several.
+    /// Every feature alone, and all together if there are several. Without `--full` not those that other steps of a whole run compile: what is
+    /// had by default, and all.
     fn feature_sets(&self, name: &str) -> Vec<String> {
         let Some(package) = self.packages.iter().find(|package| package.name == name) else {
             return Vec::new();
         };
-        let single: Vec<String> = package.features.keys().cloned().collect();
+        let is_other = |feature: &&String| self.full || *feature != "default";
+        let single: Vec<String> = package.features.keys().filter(is_other).cloned().collect();
         let all = single.join(",");
-        let together = (single.len() > 1).then_some(all);
+        let together = (self.full && single.len() > 1).then_some(all);
         single.into_iter().chain(together).collect()
     }
 }

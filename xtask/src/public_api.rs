@@ -9,9 +9,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::documentation::documented;
 use crate::packages::{Package, packages};
 use crate::task::Run;
-use crate::tool::{cargo, output};
+use crate::tool::output;
 use crate::workspace::Workspace;
 
 mod shared;
@@ -48,8 +49,10 @@ impl Run for Api {
             return since(workspace, revision, &chosen);
         }
         let (mut changed, mut texts) = (Vec::new(), Vec::new());
+        let named: Vec<&str> = self.crates.iter().map(String::as_str).collect();
+        let documentation = documented(workspace, &named)?;
         for package in &chosen {
-            let offered = offered(workspace, &package.name)?;
+            let offered = offered(&documentation, &package.name)?;
             let path = snapshot(workspace, &package.name);
             texts.push(offered.clone());
             if self.write {
@@ -109,18 +112,8 @@ fn snapshot(workspace: &Workspace, name: &str) -> PathBuf {
 
 /// Every public item of a crate with all its features, one a line. What every type has (`Send`, `Into`, derived traits) is left
 /// out.
-fn offered(workspace: &Workspace, name: &str) -> Result<String> {
-    let folder = workspace.kept("api")?;
-    output(
-        cargo()
-            .current_dir(workspace.root())
-            .args(["rustdoc", "--quiet", "--lib", "--all-features", "--package", name])
-            .arg("--target-dir")
-            .arg(&folder)
-            .args(["--", "-Z", "unstable-options", "--output-format", "json"])
-            .env("RUSTC_BOOTSTRAP", "1"),
-    )?;
-    let path = folder.join("doc").join(format!("{}.json", name.replace('-', "_")));
+fn offered(documentation: &Path, name: &str) -> Result<String> {
+    let path = documentation.join(format!("{}.json", name.replace('-', "_")));
     let api = public_api::Builder::from_rustdoc_json(&path)
         .omit_blanket_impls(true)
         .omit_auto_trait_impls(true)

@@ -122,7 +122,7 @@ fn command(at: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// Names in a folder; a process that is killed may leave a file that the next one removes.
+/// Names in a folder; a process that is killed may leave a file or folder that the next one removes.
 fn names(at: &Path) -> BTreeSet<String> {
     let entries = fs::read_dir(at).expect("a folder");
     let names = entries.map(|entry| entry.expect("an entry").file_name());
@@ -221,6 +221,30 @@ fn an_image_in_a_folder_whose_change_is_killed_is_whole_and_comes_back() {
     });
     println!("{kills} kills, {changed} times changed, {half} times with blobs of both");
     assert!(kills > 0 && changed > 0, "{kills} {changed}");
+}
+
+#[test]
+fn a_copy_of_an_image_in_a_folder_that_is_killed_is_whole_or_not_there() {
+    const NAME: &str = "a_copy_of_an_image_in_a_folder_that_is_killed_is_whole_or_not_there";
+    let Some(folder) = libraries(NAME) else { return };
+    let at = folder.path();
+    let library = fs::read(at.join("lib.so")).expect("a library");
+    layout::lay_out(at, "image", &image::oci("gzip", true, &library));
+    let words = [&["fatbin", "slim", "image", "-o", "copy"][..], &KEEP].concat();
+    let all = || fs::read_dir(at).expect("a folder").count();
+    let (mut whole, mut left) = (0, 0);
+    let kills = killed(at, &words, || {
+        left += u32::from(all() > names(at).len());
+        if at.join("copy").exists() {
+            whole += 1;
+            image::verified(&layout::packed(&layout::files(&at.join("copy"))));
+            fs::remove_dir_all(at.join("copy")).expect("a folder");
+        }
+    });
+    println!("{kills} kills, {whole} whole copies, {left} times one was left that was not");
+    assert!(kills > 0 && whole > 0, "{kills} {whole}");
+    assert!(command(at, &words).status().expect("hoist runs").success());
+    assert_eq!(all(), names(at).len(), "what was left goes with the next copy");
 }
 
 /// `--undo`, killed at any moment: `look` sees what is there then, and all comes back by another. `again` brings back what was changed.

@@ -183,11 +183,9 @@ impl Slim {
             if root.is_file() && Form::of(&head(root, HEAD)?) == Form::Tar {
                 bail!("{}: is a tar file: -o says where to write an image", root.display());
             }
-            for entry in WalkDir::new(root).sort_by_file_name() {
+            let entries = WalkDir::new(root).sort_by_file_name().into_iter();
+            for entry in entries.filter_entry(|entry| !output::is_ours(entry.file_name())) {
                 let entry = entry?;
-                if output::is_ours(entry.file_name()) {
-                    continue;
-                }
                 if entry.file_type().is_file() && is_host(entry.path())? {
                     files.push(fs::canonicalize(entry.path())?);
                 } else if entry.file_type().is_dir() {

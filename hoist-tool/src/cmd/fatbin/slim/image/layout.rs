@@ -19,7 +19,7 @@ use crate::cmd::fatbin::slim::digest;
 use crate::cmd::fatbin::slim::host::Slimming;
 use crate::cmd::fatbin::slim::journal::{Journal, Line, Successor};
 use crate::mapped::Mapped;
-use crate::output::{Dates, Output, Turn, is_stdout};
+use crate::output::{Dates, NewFolder, Output, Turn, is_stdout};
 
 /// The file that says what the folder is.
 pub const MARK: &str = "oci-layout";
@@ -163,10 +163,7 @@ impl Layout<'_> {
     /// Writes it into a folder that appears when it is whole.
     fn copy(&self, output: &Path) -> Result<()> {
         let shown = || output.display().to_string();
-        let parent = output.parent().filter(|parent| !parent.as_os_str().is_empty());
-        let mut new = tempfile::Builder::new();
-        new.prefix(".hoist-").suffix(".tmp");
-        let new = new.tempdir_in(parent.unwrap_or(Path::new("."))).with_context(shown)?;
+        let new = NewFolder::beside(output).with_context(shown)?;
         let old = |name: &Path| self.changes().any(|(changed, ..)| Path::new(changed) == name);
         for entry in WalkDir::new(self.folder).min_depth(1) {
             let entry = entry?;
@@ -189,9 +186,7 @@ impl Layout<'_> {
         }
         let permissions = fs::metadata(self.folder)?.permissions();
         fs::set_permissions(new.path(), permissions).with_context(shown)?;
-        fs::rename(new.path(), output).with_context(shown)?;
-        let _ = new.keep();
-        Ok(())
+        new.keep(output).with_context(shown)
     }
 }
 
