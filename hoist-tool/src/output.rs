@@ -25,7 +25,8 @@ pub use leftovers::{NewFolder, is_ours};
 pub use stdout::{beside, is_stdout};
 pub use turn::Turn;
 
-use content::{Content, folder};
+use content::Content;
+use leftovers::folder;
 
 /// Among the temporary files.
 const TEMPORARY: Option<&Path> = None;

@@ -8,7 +8,8 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Result, ensure};
 
-use super::content::{Content, folder, link};
+use super::content::{Content, link};
+use super::leftovers::folder;
 use super::owner;
 
 /// Whether a file that is replaced stays under another name.

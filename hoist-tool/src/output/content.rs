@@ -6,7 +6,7 @@ use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use super::leftovers;
+use super::leftovers::{self, folder};
 #[cfg(target_os = "linux")]
 use super::nameless;
 
@@ -60,11 +60,6 @@ impl Content {
             Self::Named(file) => file.persist(target).map(drop).map_err(|error| error.error),
         }
     }
-}
-
-/// The folder that a file is in.
-pub(super) fn folder(path: &Path) -> &Path {
-    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Gives a file one more name. What has that name is replaced.

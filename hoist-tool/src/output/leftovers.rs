@@ -11,6 +11,11 @@ use tempfile::TempDir;
 const PREFIX: &str = ".hoist-";
 const SUFFIX: &str = ".tmp";
 
+/// The folder that a file is in.
+pub(super) fn folder(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
 /// Of files and folders under such names.
 pub(super) fn builder() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
@@ -44,7 +49,7 @@ impl NewFolder {
     /// # Errors
     /// If it cannot be made.
     pub fn beside(target: &Path) -> io::Result<Self> {
-        let parent = super::folder(target);
+        let parent = folder(target);
         clean(parent);
         loop {
             let folder = builder().tempdir_in(parent)?;
