@@ -12,6 +12,8 @@ use elf_core::archive::{self, Archive};
 use exec_core::NamedFiles;
 
 use crate::budget::Limits;
+#[cfg(all(feature = "device-code", not(target_family = "wasm")))]
+use crate::form::Form;
 use crate::form::is_archive;
 use crate::lent;
 use crate::mapped::Mapped;
@@ -195,6 +197,35 @@ pub fn read_all(paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
         Ok(input)
     };
     paths.iter().map(PathBuf::as_path).map(read).collect()
+}
+
+/// Calls `look` with the file of this path, or, if it is a folder or an archive of files (a wheel, tar, an image of a container ...), with each
+/// ELF file and archive of objects that is in there.
+///
+/// # Errors
+/// As [`Input::read_within`]; those of `look`, and of what is inside.
+pub fn each(path: &Path, limits: Limits, mut look: impl FnMut(&Input) -> Result<()>) -> Result<()> {
+    #[cfg(all(feature = "device-code", not(target_family = "wasm")))]
+    if path.is_dir() || Form::of_file(path).is_some_and(|form| form != Form::Plain) {
+        let mut found = false;
+        let sources = crate::sources::Sources::of(vec![path.to_owned()]);
+        sources.each(
+            crate::sources::Order::OneByOne,
+            |source| source,
+            |_, source| {
+                let source = source?;
+                let bytes = source.file.bytes();
+                if !bytes.starts_with(&elf_core::names::ELFMAG) && !is_archive(bytes) {
+                    return Ok(());
+                }
+                found = true;
+                look(&Input::of_mapped(source.label, source.file))
+            },
+        )?;
+        anyhow::ensure!(found, "{}: no ELF file is in there", label(path));
+        return Ok(());
+    }
+    look(&Input::read_within(path, limits)?)
 }
 
 /// Whether there is an archive, as far as can be told without taking bytes from a pipe.

@@ -199,3 +199,25 @@ fn programs_of_wheels() {
     let words = refused(at, &["exec", "a.whl:program"]);
     assert_eq!(words, "hoist: a.whl: no member program that may hold code\n");
 }
+
+#[test]
+fn all_that_is_in_a_wheel_or_folder_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    libraries(at);
+    let mut files: Vec<(&str, Vec<u8>)> =
+        LIBRARIES.map(|(path, ..)| (path, fs::read(at.join(path)).unwrap())).into();
+    files.push(("pkg/__init__.py", b"import core".to_vec()));
+    fs::write(at.join("x.whl"), zip(&files)).unwrap();
+    fs::write(at.join("none.whl"), zip(&files[LIBRARIES.len()..])).unwrap();
+    let one = |path: &str| text(&hoist(at, &["show", path]));
+    let each: Vec<String> =
+        LIBRARIES.iter().map(|(path, ..)| one(&format!("x.whl:{path}"))).collect();
+    assert_eq!(one("x.whl"), each.join("\n"));
+    let all = text(&hoist(at, &["show", "--json", "x.whl", "x.whl:pkg/core/outer.so"]));
+    let all: serde_json::Value = serde_json::from_str(&all).unwrap();
+    assert_eq!(all["files"].as_array().unwrap().len(), LIBRARIES.len() + 1);
+    assert_eq!(one("pkg.libs").matches("file type  DYN").count(), 2);
+    assert!(text(&hoist(at, &["show", "--svg", "x.whl"])).contains("libdeep"));
+    assert!(refused(at, &["show", "none.whl"]).contains("none.whl: no ELF file is in there"));
+}

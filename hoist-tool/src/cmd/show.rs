@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result};
 
 use crate::budget::{Budget, Limits, Metered};
-use crate::input::{Input, Part};
+use crate::input::{self, Part};
 use crate::json::JsonArguments;
 use crate::objects::parse;
 use crate::output;
@@ -33,7 +33,7 @@ pub use versions::Version;
 /// Shows what ELF files and archives contain.
 #[derive(Debug, clap::Args)]
 pub struct Show {
-    /// ELF files of any kind, and archives of them.
+    /// ELF files of any kind, and archives of them; of folders, wheels, zip and tar files all that are inside.
     #[arg(required = true)]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -64,17 +64,19 @@ impl Show {
         }
         let mut first = true;
         for path in &self.files {
-            let input = Input::read_within(path, self.limits)?;
-            for part in input.parts()? {
-                if !core::mem::take(&mut first) {
-                    out.write_all(if self.json.is_on() { b"," } else { b"\n" })?;
+            input::each(path, self.limits, |input| {
+                for part in input.parts()? {
+                    if !core::mem::take(&mut first) {
+                        out.write_all(if self.json.is_on() { b"," } else { b"\n" })?;
+                    }
+                    // a word of packed relocations is 63 rows of them
+                    let size = part.bytes.len() as u64;
+                    let budget = Budget::new(self.limits.limit, 1 << 28, 1 << 10, size);
+                    let out = &mut Metered::new(&budget, out);
+                    show(&part, &input.label(), self.selection, self.json.is_on(), out)?;
                 }
-                // a word of packed relocations is 63 rows of them
-                let size = part.bytes.len() as u64;
-                let budget = Budget::new(self.limits.limit, 1 << 28, 1 << 10, size);
-                let out = &mut Metered::new(&budget, out);
-                show(&part, &input.label(), self.selection, self.json.is_on(), out)?;
-            }
+                Ok(())
+            })?;
         }
         if self.json.is_on() {
             writeln!(out, "]}}")?;
@@ -86,14 +88,17 @@ impl Show {
     fn draw(&self, out: &mut dyn Write) -> Result<()> {
         let mut strips = Vec::new();
         for path in &self.files {
-            let input = Input::read_within(path, self.limits)?;
-            for part in input.parts()? {
-                let Some(dump) = opened(&part)? else { continue };
-                let size = part.bytes.len() as u64;
-                strips.extend(
-                    svg::strips(&part.label, size, &dump).with_context(|| part.label.clone())?,
-                );
-            }
+            input::each(path, self.limits, |input| {
+                for part in input.parts()? {
+                    let Some(dump) = opened(&part)? else { continue };
+                    let size = part.bytes.len() as u64;
+                    strips.extend(
+                        svg::strips(&part.label, size, &dump)
+                            .with_context(|| part.label.clone())?,
+                    );
+                }
+                Ok(())
+            })?;
         }
         output::text(self.output.as_deref(), out, |out| picture::write("files", &strips, out))
     }
