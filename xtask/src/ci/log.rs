@@ -1,17 +1,4 @@
-//! What a step prints: kept in a file, and what matters of it shown.
-
-use std::fs::File;
-use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context as _, Result};
-use rustix::stdio::{dup2_stderr, dup2_stdout, stderr, stdout};
-
-/// A file that takes what this program, and all that it starts, print.
-pub(super) struct Log {
-    path: PathBuf,
-    file: File,
-}
+//! What matters of what a step prints.
 
 /// Lines shown behind one that tells of a failure.
 const CONTEXT: usize = 12;
@@ -22,38 +9,6 @@ const LINES: usize = 150;
 /// Lines that name what failed, at most.
 const NAMES: usize = 30;
 const WIDTH: usize = 300;
-
-impl Log {
-    /// A new file `path`.
-    pub(super) fn create(path: &Path) -> Result<Self> {
-        let options = File::options().read(true).write(true).create(true).truncate(true).open(path);
-        let file = options.with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Self { path: path.to_owned(), file })
-    }
-
-    /// Runs `work` with both outputs led to the file.
-    pub(super) fn of<T>(&mut self, work: impl FnOnce() -> T) -> Result<T> {
-        let (out, err) = (stdout().try_clone_to_owned()?, stderr().try_clone_to_owned()?);
-        std::io::stdout().flush()?;
-        // both at the file's one offset, so that neither writes over the other
-        dup2_stdout(&self.file)?;
-        dup2_stderr(&self.file)?;
-        let result = work();
-        std::io::stdout().flush()?;
-        dup2_stdout(&out)?;
-        dup2_stderr(&err)?;
-        Ok(result)
-    }
-
-    /// Everything that was printed.
-    pub(super) fn text(&mut self) -> Result<String> {
-        let mut bytes = Vec::new();
-        self.file.seek(SeekFrom::Start(0))?;
-        let read = self.file.read_to_end(&mut bytes);
-        read.with_context(|| format!("cannot read {}", self.path.display()))?;
-        Ok(String::from_utf8_lossy(&bytes).into_owned())
-    }
-}
 
 /// The lines of `text` that tell what failed.
 pub(super) fn telling(text: &str) -> String {
