@@ -145,10 +145,13 @@ impl<'s> LibraryLoader<'s> {
         self
     }
 
-    /// The folder that `$ORIGIN` stands for where the library says where to look for others (`DT_RUNPATH`).
+    /// The folder that `$ORIGIN` stands for where the library says where to look for others (`DT_RUNPATH`). A relative one is in the current
+    /// folder of now.
     #[must_use]
     pub fn origin(mut self, folder: impl Into<PathBuf>) -> Self {
-        self.folder = Some(folder.into());
+        // what libraries say of a folder that is not absolute is passed over
+        let folder = folder.into();
+        self.folder = Some(std::path::absolute(&folder).unwrap_or(folder));
         self
     }
 

@@ -39,7 +39,7 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
     ///
     /// # Errors
     /// [`Error::NotReplaceable`] unless the module was loaded as [replaceable](crate::Loader::replaceable) and defines the
-    /// function; as [`function`](Self::function) for the new one; [`Error::Map`].
+    /// function, [`Error::NotFunction`] if it is none; as [`function`](Self::function) for the new one; [`Error::Map`].
     ///
     /// # Safety
     /// Both functions have one type, and the new one is sound to call wherever the old one is. When the replacement is dropped, no
@@ -72,7 +72,12 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
         }
         let parts = self.parts();
         let switch = parts.switches.get(name);
-        let switch = switch.ok_or_else(|| Error::NotReplaceable(name.into()))?;
+        let Some(switch) = switch else {
+            return Err(match self.function(name) {
+                Err(variable @ Error::NotFunction(_)) => variable,
+                _ => Error::NotReplaceable(name.into()),
+            });
+        };
         let number = parts.switches.lead(&parts.memory, switch.entry, address)?;
         let modules = [Arc::clone(self) as Keeper, keeper];
         Ok(Replacement { parts: Arc::clone(parts), switch, number, modules })

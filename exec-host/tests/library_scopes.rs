@@ -11,7 +11,9 @@
 mod system;
 
 use exec_host::library::{LibraryLoader, NeededLibrary};
-use std::ffi::c_long;
+use std::ffi::{OsStr, c_long};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::PathBuf;
 use system::libraries::{Libraries, Opened, call_ours};
 
 /// A library that is needed twice is there once, is initialized first, and a name is that of the first library breadth first, weak or
@@ -360,6 +362,25 @@ fn folders_relative_to_its_own() {
         // SAFETY: the tests' libraries do no harm.
         let library = unsafe { LibraryLoader::new().open_file(libraries.path("upper")) }.unwrap();
         assert_eq!((call_ours(&library), opened(&libraries)), (6, 6));
+        // what is in memory under its name would be taken
+        drop(library);
+        // the same of bytes whose folder is said by a relative path
+        let here = std::env::current_dir().unwrap();
+        let root: PathBuf = here.components().skip(1).map(|_| "..").collect();
+        let relative = root.join(libraries.folder.path().strip_prefix("/").unwrap());
+        let loader = LibraryLoader::new().origin(relative);
+        // SAFETY: as above.
+        let library = unsafe { loader.open(std::fs::read(libraries.path("upper")).unwrap()) };
+        assert_eq!(call_ours(&library.unwrap()), 6);
+        // and in a folder whose name is no text
+        let odd = libraries.folder.path().join(OsStr::from_bytes(b"\xff"));
+        let lower = libraries.soname("lower");
+        std::fs::create_dir_all(odd.join("below")).unwrap();
+        std::fs::copy(below.join(&lower), odd.join("below").join(&lower)).unwrap();
+        std::fs::copy(libraries.path("upper"), odd.join("upper.so")).unwrap();
+        // SAFETY: as above.
+        let library = unsafe { LibraryLoader::new().open_file(odd.join("upper.so")) };
+        assert_eq!(call_ours(&library.unwrap()), 6);
         std::fs::rename(below.join(libraries.soname("lower")), libraries.path("lower")).unwrap();
     }
 }

@@ -205,7 +205,7 @@ enum hoist_status
      */
     HOIST_STATUS_INVALID_ARGUMENT = 1,
     /**
-     * There is no row of this number. Fields: `value`, the number; `maximum`, the last there is.
+     * There is no row of this number. Fields: `value`, the number; `maximum`, the last there is, if there is one.
      */
     HOIST_STATUS_OUT_OF_RANGE = 2,
     /**
@@ -411,7 +411,7 @@ typedef struct hoist_error_info {
      */
     const char *message;
     /**
-     * The file or object, as it was called when it was given.
+     * The file or object, as it was called when it was given; what of a path is not UTF-8 is U+FFFD.
      */
     const char *file;
     /**
@@ -1967,6 +1967,10 @@ void hoist_replacement_free(struct hoist_replacement *replacement);
  *
  * The dynamic loader knows nothing of the library: `dlsym` and `dladdr` do not find it.
  *
+ * Pages of the file are mapped, as `dlopen` does, not copied; with who is told of loads (`hoist_library_loader_tell`), it is read. As for
+ * `dlopen`, nobody writes to the file or makes it shorter as long as the library is there; it may be removed, or another one put in its
+ * place. A file that may be changed is for `hoist_library_open_memory`.
+ *
  * Errors: `FILE`, `BAD_FILE`, `UNSUPPORTED` (a program, the C library), `UNDEFINED_SYMBOL`, `LIBRARY` for one that it needs,
  * `THREAD_LOCAL`, `MEMORY`, `TOO_LARGE`, `BUSY`.
  * Threads: any number at once, with different symbols.
@@ -2098,7 +2102,7 @@ hoist_status hoist_library_loader_set_limit(struct hoist_library_loader *loader,
  * The folder that `$ORIGIN` stands for where a library says where to look for others (`DT_RUNPATH`). Without this it is the folder of the
  * file, and of bytes in memory none.
  *
- * Errors: `BUSY`.
+ * Errors: `FILE` for an empty path, and where there is no current folder that a relative one is in; `BUSY`.
  * Threads: as for `hoist_library_loader_set_lazy`.
  */
 hoist_status hoist_library_loader_set_origin(struct hoist_library_loader *loader,

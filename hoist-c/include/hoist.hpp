@@ -258,7 +258,7 @@ public:
             auto result = work();
             rethrow();
             return result;
-        } catch (const Error &) {
+        } catch (...) {
             rethrow();
             throw;
         }
@@ -272,7 +272,7 @@ private:
         static bool ask(void *context, const char *name, hoist_definition *definition) noexcept {
             auto *asked = static_cast<Asked *>(context);
             try {
-                if (const auto found = asked->find(name)) {
+                if (const auto found = asked->thrown == nullptr ? asked->find(name) : std::nullopt) {
                     *definition = *found;
                     return true;
                 }
@@ -283,11 +283,15 @@ private:
         }
     };
 
+    /** Throws what the first has thrown; nothing is left for a later load. */
     void rethrow() const {
+        std::exception_ptr first;
         for (const auto &asked : asked_) {
-            if (auto thrown = std::exchange(asked->thrown, nullptr)) {
-                std::rethrow_exception(thrown);
-            }
+            auto thrown = std::exchange(asked->thrown, nullptr);
+            first = first != nullptr ? first : thrown;
+        }
+        if (first != nullptr) {
+            std::rethrow_exception(first);
         }
     }
 
@@ -548,7 +552,7 @@ private:
             Library result = work();
             rethrow();
             return result;
-        } catch (const Error &) {
+        } catch (...) {
             rethrow();
             throw;
         }

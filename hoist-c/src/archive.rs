@@ -1,6 +1,6 @@
 //! Archives of objects, to look at.
 
-use crate::border::{Bytes, Text, fallible, give, handle, infallible, place, row};
+use crate::border::{Bytes, Text, empty, fallible, give, handle, infallible, needed, place, row};
 use crate::error::{Error, Status, c_string};
 use crate::faults::{elf, io};
 use core::ffi::{c_char, c_void};
@@ -94,8 +94,9 @@ pub extern "C" fn hoist_archive_member(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let name = place(name, "name")?;
-        let (data, size) = (place(data, "data")?, place(size, "size")?);
+        let (name, data, size) = (empty(name), empty(data), empty(size));
+        let name = needed(name, "name")?;
+        let (data, size) = (needed(data, "data")?, needed(size, "size")?);
         let archive = handle(archive, "archive")?;
         let (text, range) = row(&archive.members, index, "member")?;
         *name = text.as_ptr();

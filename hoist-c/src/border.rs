@@ -172,12 +172,23 @@ pub(crate) fn handle<'a, T>(pointer: Option<&'a T>, what: &str) -> Result<&'a T,
     pointer.ok_or_else(|| Error::null(what))
 }
 
-/// The place of a result that must be there. It holds nothing (0, NULL) until it is written.
+/// The place of a result. It holds nothing (0, NULL) until it is written. Where a function has several, all are empty before one of them is
+/// found to be missing.
+pub(crate) fn empty<T: Default>(place: Option<&mut MaybeUninit<T>>) -> Option<&mut T> {
+    place.map(|place| place.write(T::default()))
+}
+
+/// The place of a result that must be there.
 pub(crate) fn place<'a, T: Default>(
     place: Option<&'a mut MaybeUninit<T>>,
     what: &str,
 ) -> Result<&'a mut T, Error> {
-    place.map(|place| place.write(T::default())).ok_or_else(|| Error::null(what))
+    empty(place).ok_or_else(|| Error::null(what))
+}
+
+/// One that was emptied and must be there.
+pub(crate) fn needed<'a, T>(place: Option<&'a mut T>, what: &str) -> Result<&'a mut T, Error> {
+    place.ok_or_else(|| Error::null(what))
 }
 
 /// Makes a handle.

@@ -83,9 +83,9 @@ pub extern "C" fn hoist_device_memory_read(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let memory = &handle(memory, "memory")?.0;
         // SAFETY: the length is that of `data`.
         let bytes = unsafe { data.zeroed(size, "data")? };
+        let memory = &handle(memory, "memory")?.0;
         memory.copy_out(offset, bytes).map_err(|error| core_fault(&error))
     })
 }

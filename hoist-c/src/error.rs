@@ -13,7 +13,7 @@ pub enum Status {
     Ok = 0,
     /// An argument is NULL, has a wrong length, or is no value of its kind. Nothing was done.
     InvalidArgument = 1,
-    /// There is no row of this number. Fields: `value`, the number; `maximum`, the last there is.
+    /// There is no row of this number. Fields: `value`, the number; `maximum`, the last there is, if there is one.
     OutOfRange = 2,
     /// Another call is using a handle that is for one call at a time.
     Busy = 3,
@@ -113,14 +113,18 @@ impl Error {
 
     pub(crate) fn out_of_range(what: &str, index: usize, count: usize) -> Self {
         let message = format_args!("there is no {what} {index}: there are {count}");
-        let last = count.saturating_sub(1) as i128;
-        let numbers =
-            Known { value: Some(index as u64), limits: Some((0, last)), ..Known::default() };
+        let limits = count.checked_sub(1).map(|last| (0, last as i128));
+        let numbers = Known { value: Some(index as u64), limits, ..Known::default() };
         Self::new(Status::OutOfRange, message).with(numbers)
     }
 
     pub(crate) fn not_found(what: &str, name: &str) -> Self {
-        Self::new(Status::NotFound, format_args!("there is no {what} {name}")).symbol(name)
+        let name_or_quotes = if name.is_empty() { "\"\"" } else { name };
+        let mut told =
+            Self::new(Status::NotFound, format_args!("there is no {what} {name_or_quotes}"));
+        // an empty name is the one that was asked for
+        told.0.symbol = Some(c_string(name));
+        told
     }
 
     pub(crate) fn of_panic(panic: &(dyn Any + Send)) -> Self {
@@ -144,8 +148,13 @@ impl Error {
         if self.0.file.is_some() {
             return self;
         }
-        let message = format!("{file}: {}", self.0.message.to_string_lossy());
-        self.in_words(&message).file(file)
+        self.before(file).file(file)
+    }
+
+    /// The same error, with words before its own.
+    pub(crate) fn before(self, words: &str) -> Self {
+        let message = format!("{words}: {}", self.0.message.to_string_lossy());
+        self.in_words(&message)
     }
 
     /// The same error in other words.

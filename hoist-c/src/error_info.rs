@@ -34,7 +34,7 @@ pub struct ErrorInfo {
     pub fields: u32,
     /// One line for people. Never NULL.
     pub message: *const c_char,
-    /// The file or object, as it was called when it was given.
+    /// The file or object, as it was called when it was given; what of a path is not UTF-8 is U+FFFD.
     pub file: *const c_char,
     /// The name of the section.
     pub section: *const c_char,

@@ -1,6 +1,8 @@
 //! Fatbins: device code inside of host files.
 
-use crate::border::{Bytes, Numbers, Rows, Text, fallible, give, handle, infallible, place, row};
+use crate::border::{
+    Bytes, Numbers, Rows, Text, empty, fallible, give, handle, infallible, needed, place, row,
+};
 use crate::buffer::Buffer;
 use crate::error::{Error, Status, c_string};
 use crate::faults::{container, io};
@@ -242,8 +244,8 @@ pub extern "C" fn hoist_fatbin_select(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let index = place(index, "index")?;
-        let image = image.map(|image| image.write(core::ptr::null_mut()));
+        let (index, image) = (empty(index), empty(image));
+        let index = needed(index, "index")?;
         let fatbin = handle(fatbin, "fatbin")?;
         let damaged = |error| fatbin.damaged(error);
         let device = TargetDevice { sm, driver: CudaVersion::new(driver_major, driver_minor) };

@@ -246,6 +246,7 @@ pub(crate) fn host(error: &exec_host::Error, objects: &[Object]) -> Error {
         }
         Host::ThinArchive => of(Status::Unsupported, none),
         Host::File { path, cause } => io(cause, path),
+        Host::Named(exec_core::FileError::System { path, cause }) => io(cause, path),
         Host::Named(_) => of(Status::File, none),
         Host::Linked(error) => library(error),
         Host::Observer(cause) => {
@@ -297,7 +298,22 @@ fn library(error: &LibraryError) -> Error {
 
 /// Cubins could not be linked: fields are those of the first error, words those of all.
 pub(crate) fn links(errors: &LinkErrors, objects: &[Object]) -> Error {
-    let texts = errors.0.iter().map(|error| relabelled(&error.to_string(), error.object, objects));
+    let texts = errors.0.iter().map(|error| {
+        let words = relabelled(&error.to_string(), error.object, objects);
+        // what another object has
+        let (LinkErrorKind::Duplicate { first, .. }
+        | LinkErrorKind::Size { first, .. }
+        | LinkErrorKind::Space { first, .. }
+        | LinkErrorKind::Prototype { first, .. }
+        | LinkErrorKind::Managed { first, .. }
+        | LinkErrorKind::Entry { first, .. }
+        | LinkErrorKind::Common { first, .. }) = error.kind
+        else {
+            return words;
+        };
+        let Some(object) = objects.get(first) else { return words };
+        words.replace(&format!("object {first}"), &object.label)
+    });
     let message = texts.collect::<Vec<_>>().join("; ");
     let Some(first) = errors.0.first() else { return Error::new(Status::Layout, message) };
     let object = Known { object: Some(first.object), ..Known::default() };

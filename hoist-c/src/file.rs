@@ -1,6 +1,6 @@
 //! Any ELF file: header, sections, segments. Symbols and relocations are in `file_tables`.
 
-use crate::border::{Bytes, Text, fallible, give, handle, infallible, place};
+use crate::border::{Bytes, Text, empty, fallible, give, handle, infallible, needed, place};
 use crate::error::{Error, Status, c_string};
 use crate::faults::{elf, io};
 use core::ffi::{c_char, c_void};
@@ -286,7 +286,8 @@ pub extern "C" fn hoist_file_section_data(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let (data, size) = (place(data, "data")?, place(size, "size")?);
+        let (data, size) = (empty(data), empty(size));
+        let (data, size) = (needed(data, "data")?, needed(size, "size")?);
         let file = handle(file, "file")?;
         let index = section_number(file, index)?;
         let header = file.parsed().section(index).map_err(|error| file.damaged(error))?;

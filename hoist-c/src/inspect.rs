@@ -1,7 +1,7 @@
 //! What a module consists of.
 
 use crate::address::pointer_to;
-use crate::border::{Text, fallible, handle, infallible, place, row};
+use crate::border::{Text, empty, fallible, handle, infallible, needed, place, row};
 use crate::error::{Error, Status};
 use crate::faults::io;
 use crate::module::Module;
@@ -48,7 +48,8 @@ pub extern "C" fn hoist_module_symbol_at(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let symbol = place(symbol, "symbol")?;
+        let (symbol, offset) = (empty(symbol), empty(offset));
+        let symbol = needed(symbol, "symbol")?;
         let module = handle(module, "module")?;
         let address = address.addr() as u64;
         let missing = || {
@@ -68,7 +69,9 @@ pub extern "C" fn hoist_module_symbol_at(
             .find(is_it)
             .ok_or_else(missing)?;
         *symbol = *row;
-        offset.map(|offset| offset.write(behind));
+        if let Some(offset) = offset {
+            *offset = behind;
+        }
         Ok(())
     })
 }

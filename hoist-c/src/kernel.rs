@@ -1,6 +1,8 @@
 //! Code on GPUs, and its launches.
 
-use crate::border::{Bytes, Text, elements, fallible, give, handle, infallible, place};
+use crate::border::{
+    Bytes, Text, elements, empty, fallible, give, handle, infallible, needed, place,
+};
 use crate::device::Device;
 use crate::device_faults::nv;
 use crate::device_memory::DeviceMemory;
@@ -146,8 +148,8 @@ pub extern "C" fn hoist_device_code_variable(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let address = place(address, "address")?;
-        let size = size.map(|size| size.write(0));
+        let (address, size) = (empty(address), empty(size));
+        let address = needed(address, "address")?;
         let code = handle(code, "code")?;
         let found = code.image.variable(name.get("name")?);
         let (at, length) = found.map_err(|error| nv(&error).of_file(&code.label))?;
@@ -204,7 +206,7 @@ pub extern "C" fn hoist_kernel_launch(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let seconds = seconds.map(|seconds| seconds.write(0.0));
+        let seconds = empty(seconds);
         let kernel = handle(kernel, "kernel")?;
         let launch = handle(launch, "launch")?.native()?;
         // SAFETY: the number is that of `arguments`.

@@ -1,13 +1,14 @@
 //! Shared libraries out of bytes: what `dlopen` gives, without a file.
 
 use crate::address::{Function, function_at, pointer_to};
-use crate::border::{Bytes, Text, alone, fallible, give, handle, infallible, place};
+use crate::border::{Bytes, Text, alone, empty, fallible, give, handle, infallible, needed, place};
 use crate::error::{Error, Status, c_string};
-use crate::faults::{host, io};
+use crate::faults::host;
 use crate::library_options::LibraryOptions;
 use crate::source::{Source, SymbolSources};
 use core::ffi::{c_char, c_void};
 use core::mem::MaybeUninit;
+use exec_host::library::LibraryLoader;
 use std::collections::BTreeSet;
 use std::ffi::CString;
 use std::path::Path;
@@ -32,20 +33,32 @@ impl Library {
         symbols: Option<&SymbolSources>,
         options: &LibraryOptions,
     ) -> Result<Self, Error> {
-        let bytes = std::fs::read(path).map_err(|cause| io(&cause, path))?;
-        let opened = Self::open(bytes, path.parent(), symbols, options);
-        opened.map_err(|error| error.of_file(&path.to_string_lossy()))
+        // SAFETY: who opens the library guarantees its code and its file.
+        let opened = Self::with(symbols, options, |loader| unsafe { loader.open_file(path) });
+        opened.map_err(|error| match error.status() {
+            // the file is the one that is needed
+            Status::Library => error.before(&path.to_string_lossy()),
+            _ => error.of_file(&path.to_string_lossy()),
+        })
     }
 
-    /// Loads what the bytes are. `folder` is what `$ORIGIN` stands for if the options do not say it.
+    /// Loads what the bytes are.
     pub(crate) fn open(
         bytes: Vec<u8>,
-        folder: Option<&Path>,
         symbols: Option<&SymbolSources>,
         options: &LibraryOptions,
     ) -> Result<Self, Error> {
+        // SAFETY: who opens the library guarantees its code.
+        Self::with(symbols, options, |loader| unsafe { loader.open(bytes) })
+    }
+
+    fn with(
+        symbols: Option<&SymbolSources>,
+        options: &LibraryOptions,
+        open: impl FnOnce(LibraryLoader<'_>) -> Result<exec_host::library::Library, exec_host::Error>,
+    ) -> Result<Self, Error> {
         let mut sources = symbols.map(|symbols| alone(&symbols.0, "symbols")).transpose()?;
-        let mut loader = options.loader(folder);
+        let mut loader = options.loader();
         for source in sources.iter().flat_map(|sources| sources.iter()) {
             if let Source::Library(library) = source {
                 loader = loader.library(library);
@@ -54,8 +67,7 @@ impl Library {
         if let Some(sources) = &mut sources {
             loader = loader.symbols(&mut **sources);
         }
-        // SAFETY: who opens the library guarantees its code.
-        let inner = unsafe { loader.open(bytes) }.map_err(|error| host(&error, &[]))?;
+        let inner = open(loader).map_err(|error| host(&error, &[]))?;
         let name = c_string(inner.name().as_bytes());
         Ok(Self { inner, name, names: Mutex::default() })
     }
@@ -66,6 +78,10 @@ impl Library {
 /// bytes of memory the library may take, 0 standing for 16 GiB and 64 times the size of its file.
 ///
 /// The dynamic loader knows nothing of the library: `dlsym` and `dladdr` do not find it.
+///
+/// Pages of the file are mapped, as `dlopen` does, not copied; with who is told of loads (`hoist_library_loader_tell`), it is read. As for
+/// `dlopen`, nobody writes to the file or makes it shorter as long as the library is there; it may be removed, or another one put in its
+/// place. A file that may be changed is for `hoist_library_open_memory`.
 ///
 /// Errors: `FILE`, `BAD_FILE`, `UNSUPPORTED` (a program, the C library), `UNDEFINED_SYMBOL`, `LIBRARY` for one that it needs,
 /// `THREAD_LOCAL`, `MEMORY`, `TOO_LARGE`, `BUSY`.
@@ -104,7 +120,7 @@ pub extern "C" fn hoist_library_open_memory(
         // SAFETY: the length is that of `data`.
         let bytes = unsafe { data.get(size, "data")? };
         let options = LibraryOptions { limit, ..LibraryOptions::default() };
-        give(library, Library::open(bytes.to_vec(), None, symbols, &options)?);
+        give(library, Library::open(bytes.to_vec(), symbols, &options)?);
         Ok(())
     })
 }
@@ -184,7 +200,8 @@ pub extern "C" fn hoist_library_symbol_at(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
-        let name = place(name, "name")?;
+        let (name, offset) = (empty(name), empty(offset));
+        let name = needed(name, "name")?;
         let library = handle(library, "library")?;
         let address = address.addr() as u64;
         let missing = || {
@@ -198,7 +215,9 @@ pub extern "C" fn hoist_library_symbol_at(
             names.insert(found.clone());
         }
         *name = names.get(&found).map_or(core::ptr::null(), |name| name.as_ptr());
-        offset.map(|offset| offset.write(behind));
+        if let Some(offset) = offset {
+            *offset = behind;
+        }
         Ok(())
     })
 }
@@ -215,9 +234,14 @@ pub extern "C" fn hoist_library_extent(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
+        let (address, size) = (empty(address), empty(size));
         let (start, length) = handle(library, "library")?.inner.extent();
-        address.map(|address| address.write(pointer_to(start)));
-        size.map(|size| size.write(length));
+        if let Some(address) = address {
+            *address = pointer_to(start);
+        }
+        if let Some(size) = size {
+            *size = length;
+        }
         Ok(())
     })
 }

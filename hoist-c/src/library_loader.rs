@@ -138,7 +138,7 @@ pub extern "C" fn hoist_library_loader_set_limit(
 /// The folder that `$ORIGIN` stands for where a library says where to look for others (`DT_RUNPATH`). Without this it is the folder of the
 /// file, and of bytes in memory none.
 ///
-/// Errors: `BUSY`.
+/// Errors: `FILE` for an empty path, and where there is no current folder that a relative one is in; `BUSY`.
 /// Threads: as for `hoist_library_loader_set_lazy`.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_library_loader_set_origin(
@@ -147,7 +147,8 @@ pub extern "C" fn hoist_library_loader_set_origin(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     set(loader, error, |options| {
-        options.folder = Some(folder.path("folder")?.to_owned());
+        let folder = folder.path("folder")?;
+        options.folder = Some(std::path::absolute(folder).map_err(|cause| io(&cause, folder))?);
         Ok(())
     })
 }
@@ -279,7 +280,7 @@ pub extern "C" fn hoist_library_loader_open_memory(
         let library = place(library, "library")?;
         // SAFETY: the length is that of `data`.
         let bytes = unsafe { data.get(size, "data")? };
-        give(library, Library::open(bytes.to_vec(), None, symbols, &options(loader)?)?);
+        give(library, Library::open(bytes.to_vec(), symbols, &options(loader)?)?);
         Ok(())
     })
 }

@@ -4,7 +4,7 @@ use crate::error::c_string;
 use core::ffi::CStr;
 use exec_host::library::{LibraryLoader, NeededLibrary};
 use exec_host::observer::Observer;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Who is asked for libraries that are needed.
@@ -22,8 +22,8 @@ pub(crate) struct LibraryOptions {
 }
 
 impl LibraryOptions {
-    /// A loader with these options; `folder` is what `$ORIGIN` stands for where they do not say it.
-    pub(crate) fn loader<'s>(&self, folder: Option<&Path>) -> LibraryLoader<'s> {
+    /// A loader with these options.
+    pub(crate) fn loader<'s>(&self) -> LibraryLoader<'s> {
         let mut loader = LibraryLoader::new();
         if self.is_lazy {
             loader = loader.lazy();
@@ -31,7 +31,7 @@ impl LibraryOptions {
         if self.limit != 0 {
             loader = loader.limit(self.limit);
         }
-        if let Some(folder) = self.folder.as_deref().or(folder) {
+        if let Some(folder) = &self.folder {
             loader = loader.origin(folder);
         }
         if let Some(needed) = self.needed.clone() {

@@ -1,7 +1,7 @@
 //! Loaded objects: their functions and variables.
 
 use crate::address::{Function, function_at, pointer_to};
-use crate::border::{Text, changed, fallible, handle, infallible, place};
+use crate::border::{Text, changed, empty, fallible, handle, infallible, place};
 use crate::error::{Error, Status};
 use crate::faults::host;
 use crate::module_rows::Tables;
@@ -111,9 +111,14 @@ pub extern "C" fn hoist_module_extent(
     error: Option<&mut MaybeUninit<*mut Error>>,
 ) -> Status {
     fallible(error, || {
+        let (address, size) = (empty(address), empty(size));
         let (start, length) = handle(module, "module")?.inner.extent();
-        address.map(|address| address.write(pointer_to(start)));
-        size.map(|size| size.write(length));
+        if let Some(address) = address {
+            *address = pointer_to(start);
+        }
+        if let Some(size) = size {
+            *size = length;
+        }
         Ok(())
     })
 }

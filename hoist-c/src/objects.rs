@@ -41,7 +41,7 @@ impl List {
             Some(path) => ArchiveSource::open(path),
             None => ArchiveSource::new(bytes.clone()),
         };
-        let source = source.map_err(|error| host(&error, &[]).file(label))?;
+        let source = source.map_err(|error| host(&error, &[]).of_file(label))?;
         let names = Archive::parse(&bytes).map_err(|error| elf(&error, label))?;
         let names = names
             .members()

@@ -191,7 +191,7 @@ pub extern "C" fn hoist_symbols_add_archive_file(
     add(symbols, error, || {
         let path = path.path("path")?;
         let opened = ArchiveSource::open(path);
-        let opened = opened.map_err(|error| host(&error, &[]).file(&*path.to_string_lossy()))?;
+        let opened = opened.map_err(|error| host(&error, &[]).of_file(&path.to_string_lossy()))?;
         Ok(Source::Archive(opened))
     })
 }

@@ -8,7 +8,7 @@ import os
 from typing import Any, Iterator
 
 from . import _hoist
-from ._bytes import Source, read
+from ._bytes import Source, path_of, read
 from .errors import CommandError
 
 
@@ -20,7 +20,7 @@ def command(*words: "str | os.PathLike[str]") -> bytes:
     >>> hoist.command("run", "fixtures/x86_64/elftest.o", "foo", "i32:321", "--ret", "f32")
     b'12345999\\n'
     """
-    output, status, complaints = _hoist.command([os.fspath(word) for word in words])
+    output, status, complaints = _hoist.command([os.fsdecode(word) for word in words])
     if status != 0:
         error = CommandError("; ".join(line.rstrip() for line in complaints))
         error.output = output
@@ -34,10 +34,11 @@ def answer(name: str, *words: "str | os.PathLike[str]") -> Any:
 
 
 @contextlib.contextmanager
-def as_path(source: Source) -> Iterator[str]:
-    """A path where commands find the bytes: of what is in memory, that of a file in memory."""
-    if isinstance(source, (str, os.PathLike)):
-        yield os.fspath(source)
+def as_path(source: Source, label: str = "") -> Iterator[str]:
+    """A path where commands find the bytes: of what is in memory, that of a file in memory, which errors call `label`."""
+    path = path_of(source)
+    if path is not None:
+        yield path
         return
     with memoryview(read(source)[1]) as data:
         file = os.memfd_create("hoist", os.MFD_CLOEXEC)
@@ -46,5 +47,8 @@ def as_path(source: Source) -> Iterator[str]:
             while left:
                 left = left[os.write(file, left) :]
             yield f"/proc/self/fd/{file}"
+        except CommandError as error:
+            error.args = (str(error).replace(f"/proc/self/fd/{file}", label or f"<{type(source).__name__}>"),)
+            raise
         finally:
             os.close(file)

@@ -229,12 +229,12 @@ class Cubin:
 
     def attributes(self) -> List[Dict[str, Any]]:
         """All records of `.nv.info` sections: `attribute_sections` of `hoist cubin attributes --json`."""
-        with as_path(self._data) as path:
+        with as_path(self._data, self.label) as path:
             return answer("cubin attributes", path)["files"][0]["attribute_sections"]
 
     def relocations(self) -> List[Dict[str, Any]]:
         """All relocations: `relocations` of `hoist cubin relocs --json`."""
-        with as_path(self._data) as path:
+        with as_path(self._data, self.label) as path:
             return answer("cubin relocs", path)["files"][0]["relocations"]
 
     def __repr__(self) -> str:
@@ -331,7 +331,7 @@ class Entry:
 class Fatbin:
     """Device code inside of a file: a fatbin, a library, a program, an object, an archive, LLVM's containers, a cubin.
 
-    `source` is a path (which is mapped, not read) or bytes. `search=False` looks only into the sections that are made for
+    `source` is a path (which is mapped, not read: nobody may make the file shorter as long as this is used) or bytes. `search=False` looks only into the sections that are made for
     device code. Iterating gives every `hoist.Entry`; their bytes are unpacked when `Entry.data` is asked for.
 
     >>> fatbin = hoist.Fatbin("fixtures/cuda/gpu-13.0-sm_90.fatbin")
@@ -438,7 +438,7 @@ class Fatbin:
         words = ["--keep", keep if isinstance(keep, str) else ",".join(keep)]
         if allow_gaps:
             words.append("--allow-gaps")
-        with as_path(self._data) as path:
+        with as_path(self._data, self.label) as path:
             if output is not None:
                 return answer("fatbin prune", path, "-o", output, *words)
             with tempfile.TemporaryDirectory() as folder:

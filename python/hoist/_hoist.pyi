@@ -167,7 +167,7 @@ class Kernel:
     ) -> Optional[float]: ...
 
 def function(address: int, name: str, args: Tuple[Type, ...], ret: Type, gives_up_lock: bool, owner: Any) -> Function: ...
-def address_of(object: Any) -> Tuple[int, Any]: ...
+def address_of(object: Any) -> Tuple[int, bool, Any]: ...
 def load(
     objects: Sequence[Tuple[str, Any]],
     names: Dict[str, Tuple[int, bool, Any]],
@@ -179,12 +179,12 @@ def load(
     options: Optional[Dict[str, Any]],
 ) -> Loaded: ...
 def open_library(
-    data: Any,
+    data: Optional[Any],
     label: str,
     names: Dict[str, Tuple[int, bool, Any]],
     ask: Optional[Callable[[str], Optional[Tuple[int, bool, Any]]]],
     sources: Sequence[Any],
-    origin: Optional[str],
+    path: Optional[str],
     options: Optional[Dict[str, Any]],
 ) -> LoadedLibrary: ...
 def link(

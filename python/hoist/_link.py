@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Iterable, List, Mapping, Optional
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Union
 
 from . import _hoist
 from ._bytes import Source, read
@@ -73,7 +73,7 @@ def link(
     *objects: "Source | Iterable[Source]",
     base: int,
     symbols: Optional[Mapping[str, int]] = None,
-    wanted: Iterable[str] = (),
+    wanted: "Union[str, Iterable[str]]" = (),
     packed: Optional[int] = None,
     page_size: int = 4096,
     relax: bool = True,
@@ -88,7 +88,7 @@ def link(
     `base`       the address of the image
     `symbols`    addresses of symbols that no object defines
     `packed`     one segment, sections in the order of the files at least at this alignment, instead of segments on pages
-    `page_size`  of segments
+    `page_size`  of segments; both are powers of two
     `relax`      whether instructions become shorter or direct where that does the same
     `undefined`  what undefined symbols are taken for, instead of being refused
     `limit`      bytes that the image may have
@@ -99,6 +99,9 @@ def link(
     >>> image.segments[0]
     {'offset': 0, 'size': 26, 'permissions': 'r-x'}
     """
+    for name, alignment in (("packed", packed), ("page_size", page_size)):
+        if alignment is not None and (alignment <= 0 or alignment & (alignment - 1)):
+            raise ValueError(f"{name}={alignment} is no power of two")
     options = {
         "base": base,
         "packed": packed,
@@ -107,7 +110,7 @@ def link(
         "undefined": undefined,
         "limit": limit,
     }
-    data, what = _hoist.link([read(one) for one in flat(objects)], dict(symbols or {}), list(wanted), options)
+    data, what = _hoist.link([read(one) for one in flat(objects)], dict(symbols or {}), [wanted] if isinstance(wanted, str) else list(wanted), options)
     return Image(data, base, what)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import struct
 from typing import (
@@ -21,7 +22,7 @@ from typing import (
 )
 
 from . import _hoist
-from ._bytes import Source, head, read
+from ._bytes import Source, head, path_of, read, read_unless
 from ._link import flat
 from ._rows import documented
 from .errors import NoSymbolError
@@ -52,6 +53,8 @@ def _type(wanted: TypeLike) -> _hoist.Type:
 
 
 def _signature(args: Iterable[TypeLike], ret: TypeLike) -> Tuple[Tuple[_hoist.Type, ...], _hoist.Type]:
+    if isinstance(args, str) or not isinstance(args, Iterable):
+        raise TypeError(f"args is a list of types, not {args!r}")
     return tuple(map(_type, args)), _type(ret)
 
 
@@ -106,6 +109,9 @@ def function(
     5
     """
     arguments, result = _signature(args, ret)
+    address = operator.index(address)
+    if address == 0:
+        raise ValueError("there is no function at address 0")
     return _hoist.function(address, name or f"{address:#x}", arguments, result, nogil, owner)
 
 
@@ -160,7 +166,7 @@ class _Code:
             return False
         try:
             self._native.address(name)
-        except NoSymbolError:
+        except (NoSymbolError, UnicodeEncodeError):
             return False
         return True
 
@@ -406,7 +412,9 @@ def load(
 
     `objects` are paths, or bytes of any kind (bytes, bytearray, memoryview, mmap, numpy ...), of relocatable objects and static
     libraries. Of a static library beside objects those members join that somebody asks for, as with linkers; of one alone, all.
-    What is constant is not copied but kept; what may change is copied.
+    What is constant is not copied but kept; what may change is copied. Pages of a shared library's file are mapped, as dlopen does:
+    nobody writes to the file or makes it shorter as long as the library is there, but it may be removed, or another one put in its place.
+    Where that cannot be, give bytes; with an `observer`, `gdb`, `perf_map` or `jitdump` the file is read.
 
     Symbols that no object defines are looked for in this order:
 
@@ -512,8 +520,8 @@ def _load(
     archives: List[Any] = []
     shared: List[Any] = []
     for one in objects:
-        label, data = read(one)
-        start = head(data)
+        # pages of a library's file are mapped
+        label, data, start = read_unless(one, _is_shared)
         if start[:8] in _ARCHIVES:
             archives.append(_archive(one, label, data))
         elif _is_shared(start):
@@ -522,10 +530,9 @@ def _load(
             parts.append((label, data))
     names, ask = _names(symbols)
     for one, label, data in shared:
-        origin = os.path.dirname(os.path.abspath(os.fspath(one))) if isinstance(one, (str, os.PathLike)) else None
         if not parts and not archives:
             _refuse_for_library(options, process, initialize)
-        sources.append(_hoist.open_library(data, label, names, ask, sources, origin, options))
+        sources.append(_hoist.open_library(data, label, names, ask, sources, path_of(one), options))
     if shared and not parts and not archives:
         if len(shared) == 1:
             return Library(sources[-1], (kept, sources))
@@ -536,7 +543,7 @@ def _load(
         for archive in archives:
             parts.extend(("<member>", member) for member in archive.members() if member[:4] == b"\x7fELF")
     native = _hoist.load(parts, names, ask, sources, opened, process, None if keep is None else keep._native, options)
-    if initialize and native.needs_initialization():
+    if initialize:
         native.initialize()
     return Module(native, kept)
 
@@ -544,13 +551,16 @@ def _load(
 def _refuse_for_library(options: Optional[Dict[str, Any]], process: bool, initialize: bool) -> None:
     """Raises if something is wanted of a shared library that only objects have."""
     wanted = [] if options is None else [f"{name}={options[name]!r}" for name in _OF_OBJECTS if options[name]]
-    wanted += [f"{name}=False" for name, value in (("process", process), ("initialize", initialize)) if not value]
+    kept = (("process", process), ("initialize", initialize), ("relax", options is None or options["relax"]))
+    wanted += [f"{name}=False" for name, value in kept if not value]
     if wanted:
         raise TypeError(f"a shared library is not loaded with {', '.join(wanted)}")
 
 
 def _needed(needed: Any) -> Callable[[str], Any]:
     """Who is asked for libraries that are needed, as the native part wants it."""
+    if not callable(needed) and not isinstance(needed, Mapping):
+        raise TypeError(f"needed is a dictionary or a function, not {type(needed).__name__}")
     ask = needed if callable(needed) else needed.get
 
     def find(name: str) -> Any:
@@ -563,8 +573,7 @@ def _needed(needed: Any) -> Callable[[str], Any]:
 
 
 def _archive(one: Any, label: str, data: Any) -> Any:
-    is_path = isinstance(one, (str, os.PathLike))
-    return _hoist.Archive(data, label, os.fspath(one) if is_path else None)
+    return _hoist.Archive(data, label, path_of(one))
 
 
 def _sources(libs: List[Any], options: Optional[Dict[str, Any]]) -> Tuple[List[Any], List[str], List[Any]]:
@@ -576,8 +585,7 @@ def _sources(libs: List[Any], options: Optional[Dict[str, Any]]) -> Tuple[List[A
         if isinstance(lib, _Code):
             sources.append(lib._native)
             kept.append(lib)
-        elif isinstance(lib, (str, os.PathLike)):
-            path = os.fspath(lib)
+        elif (path := path_of(lib)) is not None:
             start = b""
             if os.path.isfile(path):
                 with open(path, "rb") as file:
@@ -603,18 +611,27 @@ def _sources(libs: List[Any], options: Optional[Dict[str, Any]]) -> Tuple[List[A
 def _names(symbols: Any) -> Tuple[Dict[str, Tuple[int, bool, Any]], Optional[Callable[[str], Any]]]:
     """Symbols as the native part wants them: those that are known, and who is asked for others."""
     if callable(symbols):
-        return {}, lambda name: _given(symbols(name))
-    all_of_them = {name: _given(value) for name, value in (symbols or {}).items()}
+        return {}, lambda name: _given(name, symbols(name))
+    if symbols is None:
+        return {}, None
+    if not isinstance(symbols, Mapping):
+        raise TypeError(f"symbols is a dictionary or a function, not {type(symbols).__name__}")
+    all_of_them = {name: _given(name, value) for name, value in symbols.items()}
     return {name: given for name, given in all_of_them.items() if given is not None}, None
 
 
-def _given(value: Any) -> Optional[Tuple[int, bool, Any]]:
+def _given(name: Any, value: Any) -> Optional[Tuple[int, bool, Any]]:
     """Address of what a symbol stands for, whether it is a function, and what keeps it."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a symbol is a str, not {name!r}")
     if value is None:
         return None
-    if isinstance(value, int):
-        return value, False, None
-    if isinstance(value, (_hoist.Callback, _hoist.Function)):
-        return value.address, True, value
-    address, keeper = _hoist.address_of(value)
-    return address, False, keeper
+    if hasattr(type(value), "__index__") and not hasattr(type(value), "__len__"):
+        address = operator.index(value)
+        if not 0 <= address < 1 << 64:
+            raise OverflowError(f"symbol {name}: {address} is no address")
+        return address, False, None
+    try:
+        return _hoist.address_of(value)
+    except TypeError as error:
+        raise TypeError(f"symbol {name}: {error}") from None

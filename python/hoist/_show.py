@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Dict, Union
 
-from ._bytes import Source
+from ._bytes import Source, label_of, path_of
 from ._command import answer, as_path
 
 #: What can be asked for.
@@ -31,8 +31,7 @@ def show(source: Source, *parts: str) -> "Union[Dict[str, Any], Any]":
     with as_path(source) as path:
         files = answer("show", *(f"--{part}" for part in parts), "--", path)["files"]
         is_archive = any(file["member"] is not None for file in files)
-    label = None if path == source else f"<{type(source).__name__}>"
-    if label is not None and path.startswith("/proc/self/fd/"):
+    if path_of(source) is None:
         for file in files:
-            file["file"] = label
+            file["file"] = label_of(source)
     return files if is_archive else files[0]

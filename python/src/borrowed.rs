@@ -27,11 +27,11 @@ impl Borrowed {
         }
     }
 
-    /// The address of an object's buffer. `None` with an exception set.
+    /// An object's buffer. `None` with an exception set.
     ///
     /// # Safety
     /// The interpreter is held, and the object is one.
-    pub(crate) unsafe fn buffer(&mut self, object: *mut PyObject) -> Option<u64> {
+    pub(crate) unsafe fn buffer(&mut self, object: *mut PyObject) -> Option<&RawBuffer> {
         if let Some(place) = self.buffers.get_mut(self.used) {
             // SAFETY: the place is ours, and stays while the buffer is lent.
             if unsafe { PyObject_GetBuffer(object, place.as_mut_ptr(), SIMPLE) } != 0 {
@@ -39,7 +39,7 @@ impl Borrowed {
             }
             self.used += 1;
             // SAFETY: it was filled.
-            return Some(unsafe { place.assume_init_ref() }.buf.addr() as u64);
+            return Some(unsafe { place.assume_init_ref() });
         }
         let mut place = Box::new(MaybeUninit::<RawBuffer>::uninit());
         // SAFETY: as above.
@@ -48,9 +48,8 @@ impl Borrowed {
         }
         // SAFETY: as above.
         let place = unsafe { place.assume_init() };
-        let address = place.buf.addr() as u64;
         self.more.push(place);
-        Some(address)
+        self.more.last().map(|place| &**place)
     }
 }
 

@@ -25,6 +25,13 @@ pub(crate) struct RawBuffer {
     internal: *mut c_void,
 }
 
+impl RawBuffer {
+    /// Whether it is one value, as long as an address.
+    pub(crate) const fn is_word(&self) -> bool {
+        self.ndim == 0 && self.len as usize == size_of::<usize>()
+    }
+}
+
 /// Contiguous bytes, whatever their items are.
 pub(crate) const SIMPLE: c_int = 0;
 /// The same, which may be written.

@@ -3,6 +3,8 @@
 
 use crate::borrowed::Borrowed;
 use crate::convert;
+use crate::interpreter;
+use crate::liveness::Liveness;
 use crate::object::{FunctionObject, Inner};
 use crate::refused::Refused;
 use crate::signature::{self, MOST, REGISTERS, Way};
@@ -19,9 +21,30 @@ thread_local! {
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Whether this thread is inside of a call of ours, which passes exceptions on.
-pub(crate) fn is_inside() -> bool {
-    DEPTH.get() > 0
+/// Does what runs functions of Python's for machine code: their number is how many calls of ours this thread was inside of, the last of which
+/// passes exceptions on. Inside of it, it is in none of them.
+pub(crate) fn outside<T>(work: impl FnOnce(u32) -> T) -> T {
+    let depth = DEPTH.replace(0);
+    let done = work(depth);
+    DEPTH.set(depth);
+    done
+}
+
+/// Does what runs machine code by other ways than a call, without the lock.
+///
+/// # Errors
+/// What a callback has raised meanwhile.
+pub(crate) fn run_other<T: Send>(
+    py: Python<'_>,
+    liveness: &Liveness,
+    code: impl FnOnce() -> T + Send,
+) -> PyResult<T> {
+    liveness.enter();
+    DEPTH.set(DEPTH.get() + 1);
+    let done = py.detach(code);
+    DEPTH.set(DEPTH.get() - 1);
+    liveness.leave();
+    PyErr::take(py).map_or(Ok(done), Err)
 }
 
 /// The type's `vectorcall` (PEP 590).
@@ -74,7 +97,8 @@ unsafe fn call(
     let inner = function.inner();
     let signature = &inner.signature;
     if named != 0 || arguments.len() != signature.parameters.len() || !inner.liveness.is_alive() {
-        return refuse(function, arguments.len(), named);
+        // SAFETY: as the caller says.
+        return unsafe { refuse(inner, arguments.len(), named) };
     }
     if let Way::Stack(cif) = &signature.way {
         // SAFETY: as the caller says.
@@ -137,6 +161,11 @@ unsafe fn gather<const SLOTS: usize>(
 /// The interpreter is held; `code` calls the function, for which whoever made it guarantees, with what it takes.
 #[inline]
 unsafe fn run(inner: &Inner, code: impl FnOnce() -> u64) -> *mut PyObject {
+    // arguments can run any code when they are converted
+    if !inner.liveness.is_alive() {
+        // SAFETY: the interpreter is held.
+        return unsafe { refuse(inner, inner.signature.parameters.len(), 0) };
+    }
     inner.liveness.enter();
     let bits = DEPTH.with(|depth| {
         depth.set(depth.get() + 1);
@@ -175,22 +204,26 @@ unsafe fn refuse_argument(
     object: *mut PyObject,
     refused: Refused,
 ) {
-    Python::attach(|py| {
+    let raise = |py: Python<'_>| {
         // SAFETY: as the caller says.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         let place = format!("{}() argument {}", inner.name(py), index + 1);
         refused.error(py, &place, kind, &object).restore(py);
-    });
+    };
+    // SAFETY: as the caller says.
+    unsafe { interpreter::held(raise) };
 }
 
 /// Sets the exception that says why a call cannot be.
+///
+/// # Safety
+/// The interpreter is held.
 #[cold]
-fn refuse(function: &FunctionObject, given: usize, named: Py_ssize_t) -> *mut PyObject {
-    Python::attach(|py| {
-        let inner = function.inner();
+unsafe fn refuse(inner: &Inner, given: usize, named: Py_ssize_t) -> *mut PyObject {
+    let raise = |py: Python<'_>| {
         let name = inner.name(py);
         let error = if !inner.liveness.is_alive() {
-            crate::errors::unloaded(py, &name)
+            crate::errors::unloaded(py, &format!("{name}: its code"))
         } else if named != 0 {
             PyTypeError::new_err(format!("{name}() takes no keyword arguments"))
         } else {
@@ -200,5 +233,7 @@ fn refuse(function: &FunctionObject, given: usize, named: Py_ssize_t) -> *mut Py
         };
         error.restore(py);
         core::ptr::null_mut()
-    })
+    };
+    // SAFETY: as the caller says.
+    unsafe { interpreter::held(raise) }
 }

@@ -3,6 +3,7 @@
 use crate::borrowed::Borrowed;
 use crate::call;
 use crate::convert;
+use crate::interpreter;
 use crate::signature::{MOST, Signature};
 use crate::types::{Kind, Type};
 use core::ffi::c_void;
@@ -11,6 +12,7 @@ use libffi::middle::Closure;
 use pyo3::exceptions::PyValueError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
 use pyo3::types::PyTuple;
 
 /// What a closure leads to.
@@ -111,6 +113,11 @@ impl Callback {
         self.target().callable.bind(py).call1(args)
     }
 
+    /// Who has it in a cycle can be changed, and breaks it.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.target().callable)
+    }
+
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
         let target = self.target();
         let arguments: Vec<&str> = target.arguments.iter().map(|kind| kind.name()).collect();
@@ -145,11 +152,11 @@ unsafe extern "C" fn called(
         let state = ffi::PyGILState_Ensure();
         // one exception at a time
         if ffi::PyErr_Occurred().is_null() {
-            match run(arguments, target) {
+            call::outside(|depth| match run(arguments, target) {
                 Some(bits) => *result = bits,
-                None if call::is_inside() => {}
+                None if depth > 0 => {}
                 None => ffi::PyErr_WriteUnraisable(target.callable.as_ptr()),
-            }
+            });
         }
         ffi::PyGILState_Release(state);
     }
@@ -212,11 +219,15 @@ unsafe fn bits(target: &Target, value: *mut PyObject) -> Option<u64> {
     // SAFETY: as the caller says.
     match unsafe { convert::bits(target.result, value, &mut borrowed) } {
         Ok(bits) => Some(bits),
-        Err(refused) => Python::attach(|py| {
+        Err(refused) => {
+            let raise = |py: Python<'_>| {
+                // SAFETY: as the caller says.
+                let value = unsafe { Bound::from_borrowed_ptr(py, value) };
+                refused.error(py, "result of a callback", target.result, &value).restore(py);
+            };
             // SAFETY: as the caller says.
-            let value = unsafe { Bound::from_borrowed_ptr(py, value) };
-            refused.error(py, "result of a callback", target.result, &value).restore(py);
+            unsafe { interpreter::held(raise) };
             None
-        }),
+        }
     }
 }

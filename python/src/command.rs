@@ -9,16 +9,21 @@ use pyo3::types::PyBytes;
 #[pyfunction]
 pub(crate) fn command<'py>(
     py: Python<'py>,
-    words: Vec<String>,
+    words: Vec<std::ffi::OsString>,
 ) -> (Bound<'py, PyBytes>, u8, Vec<String>) {
     let (out, complaints) = py.detach(|| {
         let mut out = Vec::new();
-        let words = core::iter::once(String::from("hoist")).chain(words);
+        let words = core::iter::once(std::ffi::OsString::from("hoist")).chain(words);
         let complaints = match <CommandLine as hoist_tool::line::Parser>::try_parse_from(words) {
             Ok(line) => line
                 .command
                 .run(&mut out)
                 .map_or_else(|error| line::complaints(&error), |()| Vec::new()),
+            // help, or the version
+            Err(told) if !told.use_stderr() => {
+                out.extend_from_slice(told.to_string().as_bytes());
+                Vec::new()
+            }
             Err(error) => vec![error.to_string()],
         };
         (out, complaints)

@@ -39,9 +39,9 @@ pub(crate) unsafe fn bits(
                 -1 => Err(Refused::Set),
                 truth => Ok(u64::from(truth != 0)),
             },
-            Kind::Pointer if is_integer(object) => unsigned::<u64>(object),
+            Kind::Pointer if is_number(object) => unsigned::<u64>(object),
             Kind::Pointer => pointer::address(object, borrowed),
-            Kind::Text => text(object),
+            Kind::Text => text(object, borrowed),
             Kind::Void => Err(Refused::Type),
         }
     }
@@ -54,6 +54,20 @@ pub(crate) unsafe fn bits(
 unsafe fn is_integer(object: *mut PyObject) -> bool {
     // SAFETY: as the caller says.
     unsafe { ffi::PyLong_CheckExact(object) != 0 || ffi::PyLong_Check(object) != 0 }
+}
+
+/// Whether it is an integer, of Python's or another (numpy's), and no array, which may have one element and say that this is its index.
+///
+/// # Safety
+/// As for [`bits`].
+unsafe fn is_number(object: *mut PyObject) -> bool {
+    // SAFETY: as the caller says; a type is an object.
+    unsafe {
+        is_integer(object)
+            || ffi::PyIndex_Check(object) != 0
+                && ffi::PyObject_HasAttrString(ffi::Py_TYPE(object).cast(), c"__len__".as_ptr())
+                    == 0
+    }
 }
 
 /// An integer of Python's: the object itself, or what `__index__` gives.
@@ -146,14 +160,17 @@ unsafe fn double(object: *mut PyObject) -> Result<f64, Refused> {
 
 /// # Safety
 /// As for [`bits`].
-unsafe fn text(object: *mut PyObject) -> Result<u64, Refused> {
+unsafe fn text(object: *mut PyObject, borrowed: &mut Borrowed) -> Result<u64, Refused> {
     // SAFETY: as the caller says; the bytes stay as long as the object.
     unsafe {
         let mut size: Py_ssize_t = 0;
         let bytes = if ffi::Py_IsNone(object) != 0 {
             return Ok(0);
         } else if ffi::PyUnicode_Check(object) != 0 {
-            PyUnicode_AsUTF8AndSize(object, &raw mut size)
+            match PyUnicode_AsUTF8AndSize(object, &raw mut size) {
+                bytes if bytes.is_null() => encoded(object, &mut size, borrowed),
+                bytes => bytes,
+            }
         } else if ffi::PyBytes_Check(object) != 0 {
             size = ffi::PyBytes_Size(object);
             ffi::PyBytes_AsString(object).cast_const()
@@ -166,6 +183,29 @@ unsafe fn text(object: *mut PyObject) -> Result<u64, Refused> {
         let all =
             core::slice::from_raw_parts(bytes.cast::<u8>(), usize::try_from(size).unwrap_or(0));
         if all.contains(&0) { Err(Refused::Nul) } else { Ok(bytes.addr() as u64) }
+    }
+}
+
+/// A text with bytes in it that are no UTF-8, as results have them; null with an exception set, if it has what no bytes are.
+///
+/// # Safety
+/// As for [`bits`]; an exception is set.
+unsafe fn encoded(
+    text: *mut PyObject,
+    size: &mut Py_ssize_t,
+    borrowed: &mut Borrowed,
+) -> *const c_char {
+    // SAFETY: as the caller says; the new object stays for the call.
+    unsafe {
+        ffi::PyErr_Clear();
+        let bytes =
+            ffi::PyUnicode_AsEncodedString(text, c"utf-8".as_ptr(), c"surrogateescape".as_ptr());
+        if bytes.is_null() {
+            return core::ptr::null();
+        }
+        borrowed.objects.push(bytes);
+        *size = ffi::PyBytes_Size(bytes);
+        ffi::PyBytes_AsString(bytes).cast_const()
     }
 }
 

@@ -47,10 +47,22 @@ fn failure(errors: &LinkErrors, labels: &[String]) -> Failure {
     let label = |object: usize| labels.get(object).map_or("", String::as_str);
     let words = errors.0.iter().map(|error| {
         let words = error.to_string();
-        match words.strip_prefix(&format!("object {}: ", error.object)) {
+        let words = match words.strip_prefix(&format!("object {}: ", error.object)) {
             Some(rest) => format!("{}: {rest}", label(error.object)),
             None => words,
-        }
+        };
+        // what another object has
+        let (LinkErrorKind::Duplicate { first, .. }
+        | LinkErrorKind::Size { first, .. }
+        | LinkErrorKind::Space { first, .. }
+        | LinkErrorKind::Prototype { first, .. }
+        | LinkErrorKind::Managed { first, .. }
+        | LinkErrorKind::Entry { first, .. }
+        | LinkErrorKind::Common { first, .. }) = error.kind
+        else {
+            return words;
+        };
+        words.replace(&format!("object {first}"), label(first))
     });
     let message = words.collect::<Vec<_>>().join("; ");
     let Some(first) = errors.0.first() else { return Failure::new("LinkError", message) };

@@ -53,9 +53,9 @@ impl Failure {
     }
 }
 
-/// A function whose code is gone was called.
+/// What is gone is used.
 pub(crate) fn unloaded(py: Python<'_>, what: &str) -> PyErr {
-    Failure::new("UnloadedError", format!("{what}: its module was unloaded")).error(py)
+    Failure::new("UnloadedError", format!("{what} was unloaded")).error(py)
 }
 
 /// The objects that an error may speak of, and what to call them.
@@ -138,6 +138,9 @@ impl Objects<'_> {
             E::NotFunction(name) => {
                 Failure::new("NoSymbolError", format!("{name} is not a function"))
                     .with("symbol", Field::Text(name))
+            }
+            E::NotInitialized => {
+                Failure::new("LinkError", format!("{message}: Module.initialize runs them"))
             }
             E::NotReplaceable(name) => Failure::new(
                 "ReplaceError",

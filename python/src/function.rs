@@ -2,6 +2,7 @@
 //! `tp_call`, and classes of PyO3 have the latter.
 
 use crate::call;
+use crate::interpreter;
 use crate::liveness::Liveness;
 use crate::object::{FunctionObject, Inner, TYPE};
 use crate::signature::{MOST, Signature};
@@ -78,10 +79,15 @@ unsafe extern "C" fn deallocate(object: *mut PyObject) {
     // SAFETY: Python calls it once, when nobody has the object any more; what was put there is taken away.
     unsafe {
         let kind = ffi::Py_TYPE(object);
+        ffi::PyObject_GC_UnTrack(object.cast());
         let inner = (*object.cast::<FunctionObject>()).inner;
         if !inner.is_null() {
-            // PyO3 counts down at once only where it knows that the interpreter is held
-            Python::attach(|_| drop(Box::from_raw(inner)));
+            let Inner { name, arguments, result, owner, .. } = *Box::from_raw(inner);
+            for counted in
+                [name.into_ptr(), arguments.into_ptr(), result.into_ptr(), owner.into_ptr()]
+            {
+                ffi::Py_DECREF(counted);
+            }
         }
         let free = ffi::PyType_GetSlot(kind, ffi::Py_tp_free);
         if !free.is_null() {
@@ -91,8 +97,25 @@ unsafe extern "C" fn deallocate(object: *mut PyObject) {
     }
 }
 
+/// Shows the collector of garbage what a function keeps. Who has it in a cycle can be changed, and breaks it.
+unsafe extern "C" fn traverse(
+    object: *mut PyObject,
+    visit: ffi::visitproc,
+    argument: *mut c_void,
+) -> c_int {
+    // SAFETY: Python calls it with an object of the type, which may have nothing behind it yet, and what it gives to `visit`.
+    unsafe {
+        let kind = ffi::Py_TYPE(object);
+        let visited = visit(kind.cast(), argument);
+        match (*object.cast::<FunctionObject>()).inner.as_ref() {
+            Some(inner) if visited == 0 => visit(inner.owner.as_ptr(), argument),
+            _ => visited,
+        }
+    }
+}
+
 unsafe extern "C" fn representation(object: *mut PyObject) -> *mut PyObject {
-    Python::attach(|py| {
+    let shown = |py: Python<'_>| {
         // SAFETY: Python calls it with an object of the type.
         let inner = unsafe { &*object.cast::<FunctionObject>() }.inner();
         let arguments: Vec<&str> =
@@ -105,12 +128,14 @@ unsafe extern "C" fn representation(object: *mut PyObject) -> *mut PyObject {
             inner.address
         );
         PyString::new(py, &text).into_any().into_ptr()
-    })
+    };
+    // SAFETY: Python calls it, and holds the interpreter.
+    unsafe { interpreter::held(shown) }
 }
 
 /// Attributes that Python reads: which one is told by the last argument.
 unsafe extern "C" fn attribute(object: *mut PyObject, which: *mut c_void) -> *mut PyObject {
-    Python::attach(|py| {
+    let read = |py: Python<'_>| {
         // SAFETY: Python calls it with an object of the type.
         let inner = unsafe { &*object.cast::<FunctionObject>() }.inner();
         match which.addr() {
@@ -121,7 +146,9 @@ unsafe extern "C" fn attribute(object: *mut PyObject, which: *mut c_void) -> *mu
             // SAFETY: the interpreter is held.
             _ => unsafe { ffi::PyLong_FromUnsignedLongLong(inner.address as u64) },
         }
-    })
+    };
+    // SAFETY: Python calls it, and holds the interpreter.
+    unsafe { interpreter::held(read) }
 }
 
 const DOC: &CStr = c"A function in memory with its signature: what `Module.fn`, `Library.fn` and `hoist.function` give.
@@ -169,6 +196,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let mut slots = [
         slot(ffi::Py_tp_new, crate::object::refuse_new as *mut c_void),
         slot(ffi::Py_tp_dealloc, deallocate as *mut c_void),
+        slot(ffi::Py_tp_traverse, traverse as *mut c_void),
         slot(ffi::Py_tp_call, call::tuple_call as *mut c_void),
         slot(ffi::Py_tp_repr, representation as *mut c_void),
         slot(ffi::Py_tp_members, (&raw const *members).cast_mut().cast()),
@@ -180,7 +208,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
         name: c"hoist.Function".as_ptr().cast::<c_char>(),
         basicsize: size_of::<FunctionObject>() as c_int,
         itemsize: 0,
-        flags: (ffi::Py_TPFLAGS_DEFAULT | HAVE_VECTORCALL) as u32,
+        flags: (ffi::Py_TPFLAGS_DEFAULT | ffi::Py_TPFLAGS_HAVE_GC | HAVE_VECTORCALL) as u32,
         slots: slots.as_mut_ptr(),
     };
     // SAFETY: the specification is complete; Python copies what of it does not stay.

@@ -18,6 +18,8 @@ mod fatbins;
 mod flat;
 mod function;
 mod held;
+mod interpreter;
+mod kept;
 mod library;
 mod link;
 mod liveness;
@@ -27,10 +29,12 @@ mod memory;
 mod object;
 mod observers;
 mod opening;
+mod options;
 mod pointer;
 mod refused;
 mod signature;
 mod sources;
+mod symbol;
 mod types;
 
 use pyo3::prelude::*;
@@ -39,6 +43,7 @@ use pyo3::prelude::*;
 /// this is loaded.
 #[pymodule(gil_used = true)]
 fn _hoist(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    interpreter::refuse_others()?;
     types::add(module)?;
     function::add(module)?;
     memory::add(module)?;
@@ -54,7 +59,7 @@ fn _hoist(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<device::Image>()?;
     module.add_class::<device::Kernel>()?;
     module.add_class::<device::Event>()?;
-    module.add_function(wrap_pyfunction!(pointer::address_of, module)?)?;
+    module.add_function(wrap_pyfunction!(symbol::address_of, module)?)?;
     module.add_function(wrap_pyfunction!(loader::load, module)?)?;
     module.add_function(wrap_pyfunction!(opening::open_library, module)?)?;
     module.add_function(wrap_pyfunction!(link::link, module)?)?;

@@ -2,6 +2,7 @@
 
 use crate::errors::{Failure, Field, Objects, format};
 use crate::held::Held;
+use crate::options;
 use archs::{Architecture, with_arch};
 use elf_core::names::{STT_FILE, STT_SECTION};
 use elf_core::{Arch, File, Name};
@@ -205,8 +206,9 @@ pub(crate) fn link<'py>(
     objects: Vec<(String, Bound<'py, PyAny>)>,
     names: HashMap<String, u64>,
     wanted: Vec<String>,
-    options: LinkOptions,
+    options: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyByteArray>, Bound<'py, PyDict>)> {
+    let options: LinkOptions = options.extract().map_err(|error| options::refused(py, error))?;
     let given = objects
         .into_iter()
         .map(|(label, bytes)| Ok((label, Held::of(&bytes)?)))

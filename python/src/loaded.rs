@@ -1,16 +1,19 @@
 //! What was loaded together: its functions, symbols and sections.
 
+use crate::call;
 use crate::errors::{Failure, Field, Objects, no_symbol, unloaded};
 use crate::function;
 use crate::held::Held;
+use crate::kept::Kept;
 use crate::liveness::Liveness;
 use crate::memory;
 use crate::types::Type;
 use elf_core::names::{STB, STT};
 use exec_host::{Module, ModuleSymbol};
 use pyo3::prelude::*;
+use pyo3::pyclass::{PyTraverseError, PyVisit};
 use pyo3::types::{PyDict, PyTuple};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A load. `hoist.Module` is made of it.
 #[pyclass(frozen, module = "hoist._hoist")]
@@ -18,11 +21,17 @@ pub(crate) struct Loaded {
     module: Mutex<Option<Arc<Module<Held>>>>,
     labels: Vec<String>,
     liveness: Arc<Liveness>,
+    /// What the module keeps of Python's.
+    kept: Vec<Weak<Kept>>,
 }
 
 impl Loaded {
-    pub(crate) fn new(module: Arc<Module<Held>>, labels: Vec<String>) -> Self {
-        Self { module: Mutex::new(Some(module)), labels, liveness: Arc::default() }
+    pub(crate) fn new(
+        module: Arc<Module<Held>>,
+        labels: Vec<String>,
+        kept: Vec<Weak<Kept>>,
+    ) -> Self {
+        Self { module: Mutex::new(Some(module)), labels, liveness: Arc::default(), kept }
     }
 
     /// What was loaded.
@@ -62,11 +71,30 @@ fn short(name: &'static str) -> String {
 
 #[pymethods]
 impl Loaded {
-    /// Runs constructors, if there are any and they were not run.
+    /// Runs constructors, if there are any and they were not run. From now on destructors run when the code goes.
     fn initialize(&self, py: Python<'_>) -> PyResult<()> {
         let module = self.module(py)?;
         // SAFETY: who loads code to run it guarantees its constructors.
-        py.detach(|| unsafe { module.initialize() });
+        let initialize = || unsafe { module.initialize() };
+        if module.needs_initialization() {
+            return call::run_other(py, &self.liveness, initialize);
+        }
+        initialize();
+        Ok(())
+    }
+
+    /// Shows the collector of garbage what only this module keeps. Who has it in a cycle can be changed, and breaks it.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(module) = self.module.try_lock() else { return Ok(()) };
+        // others that have it, and what it keeps, are not seen by the collector
+        if module.as_ref().is_none_or(|module| Arc::strong_count(module) != 1) {
+            return Ok(());
+        }
+        for kept in self.kept.iter().filter(|kept| kept.strong_count() == 1) {
+            if let Some(kept) = kept.upgrade() {
+                visit.call(&kept.0)?;
+            }
+        }
         Ok(())
     }
 

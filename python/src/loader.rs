@@ -4,6 +4,7 @@ use crate::errors::Objects;
 use crate::held::Held;
 use crate::loaded::Loaded;
 use crate::observers::{Observers, Raised};
+use crate::options;
 use crate::sources::{Given, Names, Opened, Source};
 use exec_host::symbols::{Symbols as _, keep_data};
 use exec_host::{CodeArena, Loader};
@@ -95,9 +96,10 @@ pub(crate) fn load(
     let raised = Raised::default();
     let (mut loader, mut copies) = (PLAIN.clone(), false);
     if let Some(options) = options {
-        let wanted: LoadOptions = options.extract()?;
+        let refused = |error| options::refused(py, error);
+        let wanted: LoadOptions = options.extract().map_err(refused)?;
         (loader, copies) = (wanted.loader(), wanted.copy_relocations);
-        for observer in options.extract::<Observers>()?.all(&raised)? {
+        for observer in options.extract::<Observers>().map_err(refused)?.all(&raised)? {
             loader = loader.observer(observer);
         }
     }
@@ -117,5 +119,5 @@ pub(crate) fn load(
         return Err(raised);
     }
     let module = loaded.map_err(|error| objects.loading(error).error(py))?;
-    Ok(Loaded::new(Arc::new(module), labels))
+    Ok(Loaded::new(Arc::new(module), labels, names.kept()))
 }

@@ -1,6 +1,7 @@
 //! Memory of ours as Python sees it: bytes by the buffer protocol, without a copy, for as long as somebody looks.
 
 use crate::buffer::{PyBuffer_FillInfo, RawBuffer};
+use crate::interpreter;
 use crate::object::refuse_new;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr::null_mut;
@@ -76,7 +77,7 @@ unsafe extern "C" fn deallocate(object: *mut PyObject) {
         let kind = ffi::Py_TYPE(object);
         let keeper = (*object.cast::<MemoryObject>()).keeper;
         if !keeper.is_null() {
-            Python::attach(|_| drop(Box::from_raw(keeper)));
+            interpreter::held(|_| drop(Box::from_raw(keeper)));
         }
         let free = ffi::PyType_GetSlot(kind, ffi::Py_tp_free);
         if !free.is_null() {

@@ -1,5 +1,6 @@
 //! `hoist.Function` in memory: what Python's object leads to.
 
+use crate::interpreter;
 use crate::liveness::Liveness;
 use crate::signature::Signature;
 use core::ptr::null_mut;
@@ -48,15 +49,15 @@ impl Inner {
 /// The type, once the module is there.
 pub(crate) static TYPE: AtomicPtr<ffi::PyTypeObject> = AtomicPtr::new(null_mut());
 
-/// The address of `object`, if it is a function.
+/// What is behind `object`, if it is a function.
 ///
 /// # Safety
-/// The interpreter is held, and `object` is one.
-pub(crate) unsafe fn address_of(object: *mut PyObject) -> Option<usize> {
+/// The interpreter is held, and `object` is one that stays.
+pub(crate) unsafe fn function<'a>(object: *mut PyObject) -> Option<&'a Inner> {
     // SAFETY: as the caller says; an object of the type is what the type makes.
     unsafe {
         let is_function = ffi::Py_TYPE(object) == TYPE.load(Ordering::Relaxed);
-        is_function.then(|| (*object.cast::<FunctionObject>()).inner().address)
+        is_function.then(|| (*object.cast::<FunctionObject>()).inner())
     }
 }
 
@@ -66,8 +67,11 @@ pub(crate) unsafe extern "C" fn refuse_new(
     _: *mut PyObject,
     _: *mut PyObject,
 ) -> *mut PyObject {
-    Python::attach(|py| {
-        PyTypeError::new_err("objects of this type are not made by calling it").restore(py);
-        null_mut()
-    })
+    // SAFETY: Python calls it, and holds the interpreter.
+    unsafe {
+        interpreter::held(|py| {
+            PyTypeError::new_err("objects of this type are not made by calling it").restore(py);
+            null_mut()
+        })
+    }
 }

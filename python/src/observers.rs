@@ -84,13 +84,14 @@ impl core::fmt::Debug for Raised {
 
 impl Told {
     fn tell(&self, name: &str, functions: &[LoadedFunction<'_>]) -> IoResult<Option<Observed>> {
-        let told = Python::attach(|py| {
+        let told = Python::try_attach(|py| {
             let rows = functions.iter().map(|function| row(py, function));
             let rows = rows.collect::<PyResult<Vec<_>>>()?;
             let left = self.function.bind(py).call1((name, rows))?;
             Ok((!left.is_none()).then(|| left.unbind()))
         });
-        match told {
+        // where the interpreter ends, nobody is told
+        match told.unwrap_or(Ok(None)) {
             Ok(left) => Ok(left.map(|left| Box::new(Left(Some(left))) as Observed)),
             Err(error) => {
                 self.raised.set(error);

@@ -4,6 +4,7 @@ use crate::errors::Objects;
 use crate::held::Held;
 use crate::library::LoadedLibrary;
 use crate::observers::{Observers, Raised};
+use crate::options;
 use crate::sources::{Given, Names, Source};
 use elf_core::Name;
 use exec_host::library::{LibraryLoader, NeededLibrary};
@@ -20,26 +21,31 @@ pub(crate) struct LibraryOptions {
     needed: Option<Py<PyAny>>,
 }
 
-/// Loads a shared library out of bytes; without options as if nothing was said.
+/// Loads a shared library out of bytes, or, where there are none, of the file at a path; without options as if nothing was said.
 #[pyfunction]
-#[pyo3(signature = (data, label, names, ask, sources, origin, options))]
+#[pyo3(signature = (data, label, names, ask, sources, path, options))]
 #[expect(clippy::too_many_arguments, reason = "called from hoist/_load.py only")]
 pub(crate) fn open_library(
     py: Python<'_>,
-    data: &Bound<'_, PyAny>,
+    data: Option<&Bound<'_, PyAny>>,
     label: &str,
     names: Given,
     ask: Option<Py<PyAny>>,
     sources: Vec<Bound<'_, PyAny>>,
-    origin: Option<PathBuf>,
+    path: Option<PathBuf>,
     options: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<LoadedLibrary> {
-    let data = Held::of(data)?;
+    let data = data.map(Held::of).transpose()?;
+    let path = path.unwrap_or_default();
     let sources: Vec<Source> = sources.iter().map(Source::of).collect::<PyResult<_>>()?;
     let mut names = Names::new(names, ask);
     let raised = Raised::default();
     let (given, observers) = match options {
-        Some(options) => (options.extract()?, options.extract::<Observers>()?.all(&raised)?),
+        Some(options) => {
+            let refused = |error| options::refused(py, error);
+            let observers = options.extract::<Observers>().map_err(refused)?;
+            (options.extract().map_err(refused)?, observers.all(&raised)?)
+        }
         None => (LibraryOptions::default(), Vec::new()),
     };
     let opened = py.detach(|| {
@@ -62,11 +68,14 @@ pub(crate) fn open_library(
         for observer in observers {
             loader = loader.observer(observer);
         }
-        if let Some(origin) = origin {
-            loader = loader.origin(origin);
+        let loader = loader.symbols((&mut names).or(sources));
+        // SAFETY: who loads a library guarantees its constructors, and of a path its file.
+        unsafe {
+            match data {
+                Some(data) => loader.open(data),
+                None => loader.open_file(path),
+            }
         }
-        // SAFETY: who loads a library guarantees its constructors.
-        unsafe { loader.symbols((&mut names).or(sources)).open(data) }
     });
     if let Some(raised) = names.raised.take().or_else(|| raised.take()) {
         return Err(raised);
@@ -84,7 +93,7 @@ fn find(needed: &Py<PyAny>, name: Name<'_>, raised: &Raised) -> Option<NeededLib
     if raised.is_set() {
         return None;
     }
-    let found = Python::attach(|py| {
+    let found = Python::try_attach(|py| {
         let found = needed.bind(py).call1((name.to_string(),))?;
         if found.is_none() {
             return Ok(None);
@@ -94,7 +103,8 @@ fn find(needed: &Py<PyAny>, name: Name<'_>, raised: &Raised) -> Option<NeededLib
             Err(_) => Ok(Some(NeededLibrary::bytes(Held::of(&found)?))),
         }
     });
-    found.unwrap_or_else(|error| {
+    // where the interpreter ends, nobody answers
+    found.unwrap_or(Ok(None)).unwrap_or_else(|error| {
         raised.set(error);
         None
     })

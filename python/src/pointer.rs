@@ -2,9 +2,10 @@
 
 use crate::borrowed::Borrowed;
 use crate::dlpack::Tensor;
+use crate::errors::unloaded;
+use crate::interpreter;
 use crate::object;
 use crate::refused::Refused;
-use pyo3::exceptions::PyTypeError;
 use pyo3::ffi::{self, PyObject};
 use pyo3::prelude::*;
 
@@ -21,11 +22,20 @@ pub(crate) unsafe fn address(
         if ffi::Py_IsNone(object) != 0 {
             return Ok(0);
         }
-        if let Some(address) = object::address_of(object) {
-            return Ok(address as u64);
+        if let Some(function) = object::function(object) {
+            if !function.liveness.is_alive() {
+                let what = |py: Python<'_>| {
+                    unloaded(py, &format!("{}: its code", function.name(py))).restore(py)
+                };
+                interpreter::held(what);
+                return Err(Refused::Set);
+            }
+            return Ok(function.address as u64);
         }
-        if let Some(address) = borrowed.buffer(object) {
-            return Ok(address);
+        if let Some(buffer) = borrowed.buffer(object) {
+            let (address, is_word) = (buffer.buf.addr() as u64, buffer.is_word());
+            let is_function = is_word && interpreter::held(|py| is_of_ctypes(py, object));
+            return Ok(if is_function { buffer_word(address) } else { address });
         }
         if ffi::PyErr_ExceptionMatches(ffi::PyExc_TypeError) == 0 {
             return Err(Refused::Set);
@@ -40,7 +50,7 @@ pub(crate) unsafe fn address(
 /// # Safety
 /// As for [`address`].
 unsafe fn named(object: *mut PyObject, borrowed: &mut Borrowed) -> Result<u64, Refused> {
-    Python::attach(|py| {
+    let ask = |py: Python<'_>| {
         // SAFETY: as the caller says.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         let refuse = |error: PyErr| {
@@ -53,34 +63,31 @@ unsafe fn named(object: *mut PyObject, borrowed: &mut Borrowed) -> Result<u64, R
         let tensor = Tensor::of(&object)?.ok_or(Refused::Type)?;
         borrowed.objects.push(tensor.capsule.into_ptr());
         Ok(tensor.address)
-    })
+    };
+    // SAFETY: as the caller says.
+    unsafe { interpreter::held(ask) }
 }
 
-/// Address and keeper of a variable that Python gives: an object with a buffer, or one that says its address.
-#[pyfunction]
-pub(crate) fn address_of<'py>(
-    py: Python<'py>,
-    object: &Bound<'py, PyAny>,
-) -> PyResult<(u64, Bound<'py, PyAny>)> {
-    // the view keeps the buffer where it is
-    // SAFETY: the interpreter is held, and the object is one.
-    let view = unsafe { ffi::PyMemoryView_FromObject(object.as_ptr()) };
-    // SAFETY: a new reference, or null.
-    if let Some(view) = unsafe { Bound::from_owned_ptr_or_opt(py, view) } {
-        let mut borrowed = Borrowed::new();
-        // SAFETY: as above.
-        return match unsafe { borrowed.buffer(view.as_ptr()) } {
-            Some(address) => Ok((address, view)),
-            None => Err(PyErr::fetch(py)),
-        };
-    }
-    let _ = PyErr::take(py);
-    let address = object.getattr_opt("__hoist_address__")?;
-    let Some(address) = address else {
-        let kind = object.get_type().name()?;
-        return Err(PyTypeError::new_err(format!(
-            "a symbol is an address, a function, a callback or an object with a buffer, not {kind}"
-        )));
+/// Whether it is a function of ctypes, whose buffer is the word that holds its address.
+///
+/// # Safety
+/// As for [`address`].
+pub(crate) unsafe fn is_of_ctypes(py: Python<'_>, object: *mut PyObject) -> bool {
+    let asked = || {
+        // SAFETY: as the caller says.
+        let object = unsafe { Bound::from_borrowed_ptr(py, object) };
+        let modules = py.import("sys")?.getattr("modules")?;
+        object.is_instance(&modules.get_item("_ctypes")?.getattr("CFuncPtr")?)
     };
-    Ok((address.extract()?, object.clone()))
+    // without ctypes there are none
+    asked().unwrap_or(false)
+}
+
+/// The address that a word holds.
+///
+/// # Safety
+/// A word is at the address.
+pub(crate) unsafe fn buffer_word(address: u64) -> u64 {
+    // SAFETY: as the caller says.
+    unsafe { core::ptr::with_exposed_provenance::<u64>(address as usize).read_unaligned() }
 }

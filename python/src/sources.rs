@@ -2,6 +2,7 @@
 
 use crate::errors::Objects;
 use crate::held::Held;
+use crate::kept::Kept;
 use crate::library::LoadedLibrary;
 use crate::loaded::Loaded;
 use elf_core::Name;
@@ -12,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// A static library: its members join a load when somebody asks for what they define.
 #[pyclass(frozen, module = "hoist._hoist")]
@@ -54,7 +55,7 @@ pub(crate) type Given = HashMap<String, (u64, bool, Option<Py<PyAny>>)>;
 
 /// Names of Python's, then a function of Python's that is asked for names.
 pub(crate) struct Names {
-    pub(crate) given: HashMap<String, (External, Option<Keeper>)>,
+    pub(crate) given: HashMap<String, (External, Option<Arc<Kept>>)>,
     pub(crate) ask: Option<Py<PyAny>>,
     /// What the function has raised.
     pub(crate) raised: Option<PyErr>,
@@ -63,28 +64,29 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(given: Given, ask: Option<Py<PyAny>>) -> Self {
         let one = |(name, (address, is_function, keeper)): (_, (u64, bool, Option<Py<PyAny>>))| {
-            (
-                name,
-                (external(address, is_function), keeper.map(|keeper| Arc::new(keeper) as Keeper)),
-            )
+            (name, (external(address, is_function), keeper.map(|keeper| Arc::new(Kept(keeper)))))
         };
         Self { given: given.into_iter().map(one).collect(), ask, raised: None }
     }
 
+    /// The objects that a load with these names keeps, if it has used them.
+    pub(crate) fn kept(&self) -> Vec<Weak<Kept>> {
+        self.given.values().filter_map(|(_, keeper)| keeper.as_ref().map(Arc::downgrade)).collect()
+    }
+
     /// Asks the function, and remembers its answer.
-    fn ask(&mut self, name: &str) -> Option<(External, Option<Keeper>)> {
+    fn ask(&mut self, name: &str) -> Option<(External, Option<Arc<Kept>>)> {
         let ask = self.ask.as_ref().filter(|_| self.raised.is_none())?;
-        let answer = Python::attach(|py| {
+        // where the interpreter ends, nobody answers
+        let answer = Python::try_attach(|py| {
             let answer = ask.bind(py).call1((name,))?;
             answer.extract::<Option<(u64, bool, Option<Py<PyAny>>)>>()
-        });
+        })?;
         match answer {
             Ok(answer) => {
                 let (address, is_function, keeper) = answer?;
-                let found = (
-                    external(address, is_function),
-                    keeper.map(|keeper| Arc::new(keeper) as Keeper),
-                );
+                let keeper = keeper.map(|keeper| Arc::new(Kept(keeper)));
+                let found = (external(address, is_function), keeper);
                 self.given.insert(name.to_owned(), found.clone());
                 Some(found)
             }
@@ -105,7 +107,7 @@ impl Symbols for Names {
         let name = name.to_str()?;
         let found = self.given.get(name).cloned().or_else(|| self.ask(name));
         Some(match found? {
-            (external, Some(keeper)) => Found::Kept(external, keeper),
+            (external, Some(keeper)) => Found::Kept(external, keeper as Keeper),
             (external, None) => Found::At(external),
         })
     }

@@ -39,14 +39,15 @@ const ALL: [(Kind, &str, usize, &str); 14] = [
         Kind::Pointer,
         "ptr",
         8,
-        "A pointer. Arguments: None, an address, a function, a callback, or an object with a buffer (bytes, bytearray, memoryview, \
-         mmap, array, ctypes, numpy) or DLPack on the CPU (torch), which is lent for the call. Results: the address as int.",
+        "A pointer. Arguments: None, an address, a function, a callback, or a function of ctypes, or an object with a buffer (bytes, \
+         bytearray, memoryview, mmap, array, ctypes, numpy) or DLPack on the CPU (torch), which is lent for the call. Results: the address as int.",
     ),
     (
         Kind::Text,
         "cstr",
         8,
-        "const char *. Arguments: str (passed as UTF-8), bytes or None, without NUL inside. Results: str or None.",
+        "const char *. Arguments: str (passed as UTF-8), bytes or None, without NUL inside. Results: str or None; bytes that are no \
+         UTF-8 are in it as os.fsdecode has them, and become bytes again in arguments.",
     ),
 ];
 

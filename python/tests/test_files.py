@@ -59,7 +59,7 @@ def test_a_link_is_what_is_loaded(compile_c):
     target = hoist.load(compile_c("int g(int x) { return 100 * x; }"))
     probe = hoist.link(compile_c(source), base=0x1000_0000, undefined=0x1000_0000)
     memory = mmap.mmap(-1, len(probe) + 8192, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
-    base, _ = hoist._hoist.address_of(memory)
+    base, _, _ = hoist._hoist.address_of(memory)
     image = hoist.link(compile_c(source), base=base, symbols={"g": target.address_of("g")})
     memory[: len(image)] = image.data
     f = hoist.function(image.address_of("f"), [hoist.i32], hoist.i32, owner=(memory, target))

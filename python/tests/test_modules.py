@@ -278,7 +278,7 @@ def test_unloaded_code_is_not_called(elftest):
     foo = module.fn("foo", [hoist.i32], hoist.f32)
     module.unload()
     module.unload()
-    with pytest.raises(hoist.UnloadedError, match="foo: its module was unloaded"):
+    with pytest.raises(hoist.UnloadedError, match="foo: its code was unloaded"):
         foo(1)
     assert "unloaded" in repr(foo) and "unloaded" in repr(module)
     for ask in (module.symbols, module.sections, lambda: module.fn("foo"), lambda: module.address_of("foo")):

@@ -8,8 +8,8 @@ use crate::symbols::Symbols;
 use core::fmt;
 use elf_core::names::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
 use elf_core::{DynamicSection, File, Name};
-use std::ffi::{CString, OsStr};
-use std::os::unix::ffi::OsStrExt as _;
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -153,12 +153,20 @@ fn folders(needers: &[Needer<'_>]) -> (Vec<PathBuf>, bool) {
 /// The folders of a list, those that are known: `$ORIGIN` is `folder`.
 fn expanded(list: &[u8], folder: Option<&Path>) -> Vec<PathBuf> {
     let entry = |entry: &[u8]| {
-        let entry = String::from_utf8_lossy(entry);
-        if !entry.contains("$ORIGIN") && !entry.contains("${ORIGIN}") {
-            return Some(PathBuf::from(entry.into_owned()));
+        let (mut path, mut rest) = (Vec::new(), entry);
+        while let Some((first, behind)) = rest.split_first() {
+            let origin = [&b"${ORIGIN}"[..], b"$ORIGIN"]
+                .into_iter()
+                .find_map(|word| rest.strip_prefix(word));
+            if let Some(behind) = origin {
+                path.extend_from_slice(folder?.as_os_str().as_bytes());
+                rest = behind;
+            } else {
+                path.push(*first);
+                rest = behind;
+            }
         }
-        let folder = folder?.to_string_lossy();
-        Some(entry.replace("${ORIGIN}", &folder).replace("$ORIGIN", &folder).into())
+        Some(PathBuf::from(OsString::from_vec(path)))
     };
     let entries = list.split(|&byte| byte == b':' || byte == b';').filter_map(entry);
     entries.filter(|folder| folder.is_absolute()).collect()

@@ -85,6 +85,24 @@ void modules(char **argv) {
     CHECK(moved.function<int(int)>("twice")(4) == 8);
     CHECK(thrown([&] { module.address("count"); }).status() == HOIST_STATUS_INVALID_ARGUMENT); // NOLINT
 
+    // what callbacks throw comes out of the load, the first of them, and of no later one
+    bool is_thrown = true, is_caught = false;
+    hoist::Symbols several;
+    several.callback([&](const char *) -> std::optional<hoist_definition> {
+        return is_thrown ? throw Own() : std::nullopt;
+    });
+    several.callback([&](const char *) -> std::optional<hoist_definition> {
+        return is_thrown ? throw 7 : std::optional(hoist_definition{reinterpret_cast<std::uintptr_t>(host_value), HOIST_DEFINITION_FUNCTION, 0});
+    });
+    several.process();
+    try {
+        hoist::Loader().load(hoist::Objects().file(argv[1]), several);
+    } catch (const Own &) {
+        is_caught = true;
+    }
+    is_thrown = false;
+    CHECK(is_caught && hoist::Loader().load(hoist::Objects().file(argv[1]), several).function<int()>("of_host")() == 704);
+
     // what a callback throws comes out of the load
     hoist::Symbols throwing;
     throwing.callback([](const char *) -> std::optional<hoist_definition> { throw Own(); });

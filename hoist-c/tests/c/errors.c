@@ -1,6 +1,8 @@
 /* errors PLUGIN.o TEXT: NULL, wrong lengths, damaged files, handles in use. */
 #include "check.h"
 
+#include <unistd.h>
+
 static hoist_symbols *own;
 static int was_busy;
 
@@ -162,6 +164,35 @@ int main(int argc, char **argv) {
     FAILS(INVALID_ARGUMENT, hoist_symbols_define(symbols, "x", 0, 17, &error));
     FAILS(INVALID_ARGUMENT, hoist_symbols_add_callback(symbols, NULL, NULL, &error));
     hoist_symbols_free(symbols);
+
+    /* rows where there are none have no last one; an empty name is one that was asked for */
+    hoist_archive *archive = NULL;
+    const char *name = NULL;
+    const void *data = NULL;
+    size_t size = 0;
+    hoist_error_free(error);
+    error = NULL;
+    OK(hoist_archive_parse("none", "!<arch>\n", 8, &archive, &error));
+    FAILS(OUT_OF_RANGE, hoist_archive_member(archive, 0, &name, &data, &size, &error));
+    CHECK((info_of(error).fields & (HOIST_ERROR_HAS_LIMITS | HOIST_ERROR_HAS_VALUE)) == HOIST_ERROR_HAS_VALUE);
+    hoist_archive_free(archive);
+    hoist_error_free(error);
+    error = NULL;
+    OK(hoist_file_open(argv[1], &file, &error));
+    FAILS(NOT_FOUND, hoist_file_find_section(file, "", &size, &error));
+    CHECK(info_of(error).symbol != NULL && *info_of(error).symbol == '\0');
+    hoist_file_free(file);
+
+    /* archives: words and fields say which one, and which file it names */
+    FAILS(BAD_FILE, hoist_objects_add_memory(objects, "cut.a", "!<arch>\nxx", 10, &error));
+    CHECK(strncmp(hoist_error_message(error), "cut.a: ", 7) == 0 && strcmp(info_of(error).file, "cut.a") == 0);
+    char path[] = "/tmp/hoist-thin-XXXXXX";
+    const int thin = mkstemp(path);
+    const char member[] = "!<thin>\nabsent.o/       0           0     0     644     4         `\n";
+    CHECK(thin >= 0 && write(thin, member, sizeof member - 1) == (ssize_t)sizeof member - 1 && close(thin) == 0);
+    FAILS(FILE, hoist_objects_add_file(objects, path, &error));
+    CHECK((info_of(error).fields & HOIST_ERROR_HAS_OS_ERROR) != 0 && strstr(info_of(error).file, "absent.o") != NULL);
+    CHECK(unlink(path) == 0);
 
     /* a list that is in use */
     own = hoist_symbols_new();

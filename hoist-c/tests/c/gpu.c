@@ -73,6 +73,14 @@ static void linked(const char *a, const char *b) {
     OK(hoist_cubin_get_info(cubin, &info, &error));
     CHECK(!info.is_relocatable && hoist_cubin_kernel_count(cubin) > 0);
     hoist_cubin_free(cubin);
+    hoist_objects *twice = hoist_objects_new();
+    hoist_error_free(error);
+    error = NULL;
+    OK(hoist_objects_add_file(twice, a, &error));
+    OK(hoist_objects_add_file(twice, a, &error));
+    FAILS(LAYOUT, hoist_cubin_link(twice, 0, &buffer, &error));
+    CHECK(strstr(hoist_error_message(error), "object 0") == NULL && strstr(hoist_error_message(error), "is defined in ") != NULL);
+    hoist_objects_free(twice);
     FAILS(UNSUPPORTED, hoist_cubin_link(objects, 90, &buffer, &error));
     hoist_error_free(error);
     error = NULL;

@@ -1,7 +1,10 @@
-/* libraries LIBUSER.so LIBBASE.so BOTH.a LIBLAZY.so LIBVERSIONS.so NEAR.o BASE.o: libraries with options, observers, copy relocations. */
+/* libraries LIBUSER.so LIBBASE.so BOTH.a LIBLAZY.so LIBVERSIONS.so NEAR.o BASE.o LIBORIGIN.so: libraries with options, observers, copy
+ * relocations, files that are mapped. */
 #include "check.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -254,8 +257,64 @@ static void copied(char **argv) {
 #endif
 }
 
+/* Whether pages of a file are in memory. */
+static int is_mapped(const char *path) {
+    char line[PATH_MAX + 128];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    CHECK(maps != NULL);
+    int is_there = 0;
+    while (fgets(line, sizeof line, maps) != NULL) {
+        is_there |= strstr(line, path) != NULL;
+    }
+    fclose(maps);
+    return is_there;
+}
+
+/* A library's pages are the file's, and stay when it is removed; what it needs is found beside it, whatever its path is. */
+static void in_its_file(char **argv) {
+    hoist_error *error = NULL;
+    hoist_library *library = NULL;
+    size_t size = 0;
+    void *data = read_all(argv[2], &size);
+    char path[] = "/tmp/hoist-mapped-XXXXXX";
+    const int file = mkstemp(path);
+    CHECK(file >= 0 && write(file, data, size) == (ssize_t)size && close(file) == 0);
+    OK(hoist_library_open_file(path, NULL, 0, &library, &error));
+    CHECK(is_mapped(path));
+    CHECK(unlink(path) == 0 && ((number)function_of(library, "base"))(3) == 30);
+    hoist_library_free(library);
+    CHECK(!is_mapped(path));
+    OK(hoist_library_open_memory(data, size, NULL, 0, &library, &error));
+    free(data);
+    hoist_library_free(library);
+
+    char before[PATH_MAX], folder[PATH_MAX];
+    CHECK(getcwd(before, sizeof before) != NULL && strlen(argv[8]) < sizeof folder);
+    strcpy(folder, argv[8]);
+    char *name = strrchr(folder, '/');
+    CHECK(name != NULL);
+    *name++ = '\0';
+    CHECK(chdir(folder) == 0);
+    OK(hoist_library_open_file(name, NULL, 0, &library, &error));
+    CHECK(((number)function_of(library, "used"))(4) == 41);
+    hoist_library_free(library);
+    hoist_library_loader *loader = hoist_library_loader_new();
+    OK(hoist_library_loader_set_origin(loader, ".", &error));
+    CHECK(chdir(before) == 0);
+    data = read_all(argv[8], &size);
+    OK(hoist_library_loader_open_memory(loader, data, size, NULL, &library, &error));
+    hoist_library_free(library);
+    FAILS(FILE, hoist_library_loader_set_origin(loader, "", &error));
+    FAILS(LIBRARY, hoist_library_open_file(argv[1], NULL, 0, &library, &error));
+    CHECK(strstr(hoist_error_message(error), argv[1]) != NULL && strcmp(info_of(error).file, "libbase.so") == 0);
+    hoist_error_free(error);
+    free(data);
+    hoist_library_loader_free(loader);
+}
+
 int main(int argc, char **argv) {
-    CHECK(argc == 8);
+    CHECK(argc == 9);
+    in_its_file(argv);
     inside_of_the_program(argv);
     lazily(argv);
     by_version(argv);

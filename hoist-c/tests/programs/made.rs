@@ -13,10 +13,20 @@ pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
     ("sources.c", &["user.o", "base.o", "libbase.a", "libbase.so"]),
     (
         "libraries.c",
-        &["libuser.so", "libbase.so", "both.a", "liblazy.so", "libversions.so", "near.o", "base.o"],
+        &[
+            "libuser.so",
+            "libbase.so",
+            "both.a",
+            "liblazy.so",
+            "libversions.so",
+            "near.o",
+            "base.o",
+            "liborigin.so",
+        ],
     ),
     ("many.c", &["version1.o", "version2.o"]),
     ("errors.c", &["plugin.o", "plugin.c"]),
+    ("places.c", &[]),
     ("link.c", &["plugin.o", "far.o", "fixtures/aarch64/elftest.o"]),
     (
         "gpu.c",
@@ -79,6 +89,7 @@ const LIBRARIES: &[(&str, &str, &[&str])] = &[
     ("libuser.so", "user.o", &["libbase.so"]),
     ("liblazy.so", "lazy.o", &[]),
     ("libversions.so", "versions.o", &[]),
+    ("liborigin.so", "user.o", &["libbase.so"]),
 ];
 
 pub(crate) fn folder() -> &'static Path {
@@ -145,6 +156,9 @@ impl Made {
             if *name == "libversions.so" {
                 let map = path.join("libversions.map");
                 shared.arg(format!("-Wl,--version-script={}", map.display()));
+            }
+            if *name == "liborigin.so" {
+                shared.arg("-Wl,-rpath,$ORIGIN");
             }
             run(shared.arg("-o").arg(path.join(name)));
         }
