@@ -25,8 +25,9 @@ def read(source: Source) -> Tuple[str, Any]:
     """What a source is called in errors, and its bytes: of files read, of objects as they are."""
     path = path_of(source)
     if path is None:
+        given: Any = source
         try:
-            memoryview(source).release()
+            memoryview(given).release()
         except TypeError:
             kind = type(source).__name__
             raise TypeError(f"a path, or an object with a buffer (bytes, mmap, numpy ...), expected, not {kind}") from None

@@ -48,9 +48,12 @@ pub(crate) fn address_of<'py>(
         };
         let address = buffer.buf.addr() as u64;
         // SAFETY: as above; a function of ctypes has a word for its address.
-        return Ok(match unsafe { pointer::is_of_ctypes(py, object.as_ptr()) } {
-            true => (unsafe { pointer::buffer_word(address) }, true, object.clone()),
-            false => (address, false, view),
+        let function = unsafe {
+            pointer::is_of_ctypes(py, object.as_ptr()).then(|| pointer::buffer_word(address))
+        };
+        return Ok(match function {
+            Some(function) => (function, true, object.clone()),
+            None => (address, false, view),
         });
     }
     let _ = PyErr::take(py);

@@ -135,6 +135,10 @@ int main(int argc, char **argv) {
     hoist_error_free(error);
     error = NULL;
 
+    FAILS(NOT_FUNCTION, hoist_module_redirect(first, "calls", (hoist_function)own_version, &replacement, &error));
+    hoist_error_free(error);
+    error = NULL;
+
     /* by a function of this program */
     OK(hoist_module_redirect(first, "version", (hoist_function)own_version, &replacement, &error));
     CHECK(called() == 77);
