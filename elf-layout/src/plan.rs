@@ -146,7 +146,9 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let shrinks = found.bounds.relaxes() || found.pads;
         if may_shrink::<A>() && shrinks && !edits.is_empty() && !found.is_large {
             let how = How { grouped: is_shared, gathers, edits: &[] };
-            global_pointer = shrink::global_pointer(objects, symbols, &options)?;
+            if found.processor & A::NO_GLOBAL_POINTER == 0 {
+                global_pointer = shrink::global_pointer(objects, symbols, &options)?;
+            }
             let options = &options;
             let shrinking =
                 Shrinking { files, objects, options, found: &found, how, global_pointer };

@@ -2,6 +2,7 @@
 #![cfg(test)]
 #![cfg(all(feature = "edits", feature = "relax", feature = "thread-local"))]
 
+use elf_core::names::SHT_RISCV_ATTRIBUTES;
 use elf_core::{ApplyErrorKind, File, Name, SectionFlags};
 use elf_layout::{
     Edit, Error, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
@@ -215,6 +216,15 @@ fn all_of_a_variable_is_near_the_global_pointer() {
         // another access may be to what is not, and counts from what `lui` gives
         assert_eq!(size(-0x7f8, from_gp), whole + 8, "{base:?}: 8 of 16 bytes are");
         assert_eq!(size(0x400, Options { global_pointer: false, ..from_gp }), whole + 8);
+        // the last of its attributes is a text, of which there is enough
+        let mut shadow = with_global_pointer(RELAX.to_vec(), 0x400);
+        let file = File::parse(RELAX).unwrap();
+        let header = file.sections().iter().find(|it| it.r#type == SHT_RISCV_ATTRIBUTES).unwrap();
+        let end = (header.offset + header.size) as usize;
+        for (usage, size) in [(0, whole), (1, whole), (2, whole + 8), (3, whole + 8)] {
+            shadow[end - 3..end].copy_from_slice(&[0, 16, usage]);
+            assert_eq!(size_of_middle(&shadow, from_gp), size, "Tag_RISCV_x3_reg_usage {usage}");
+        }
     }
 }
 

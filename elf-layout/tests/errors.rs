@@ -135,8 +135,18 @@ fn build_attributes_that_do_not_go_together() {
         assert_eq!(outcome::<Arm>(&[unsaid, first, fine]), Ok(()));
         assert_eq!(outcome::<Arm>(&[fine, unsaid, first]), Ok(()));
     }
-    let mut old = hard.to_vec();
-    old[39] = 4; // the upper byte of e_flags
+    let other_halves = changed([38, 1], [38, 2]);
+    let error = outcome::<Arm>(&[first, hard, &other_halves]).unwrap_err();
+    let message = "the format of half precision (Tag_ABI_FP_16bit_format) is not that of object 1: 2, there 1";
+    assert_eq!(error.to_string(), format!("object 2: {message}"));
+    // the upper byte of e_flags: version 4 is 5 before it was released
+    let version = |version| {
+        let mut bytes = hard.to_vec();
+        bytes[39] = version;
+        bytes
+    };
+    assert_eq!(outcome::<Arm>(&[unsaid, first, &version(4)]), Ok(()));
+    let old = version(3);
     for (first, wrong, message) in [
         (
             soft.as_slice(),
@@ -148,12 +158,51 @@ fn build_attributes_that_do_not_go_together() {
         (
             first,
             &old,
-            "the version of the EABI is not that of object 0: e_flags 0x4000000, there 0x5000000",
+            "the version of the EABI is not that of object 0: e_flags 0x3000000, there 0x5000000",
         ),
     ] {
         let error = outcome::<Arm>(&[unsaid, first, wrong]).unwrap_err();
         assert_eq!(error.to_string(), format!("object 2: {message}"));
     }
+}
+
+/// What the attributes of RISC-V say must be alike, but for what goes together with everything.
+#[test]
+fn riscv_attributes_that_do_not_go_together() {
+    let object = |tags: &[u8]| {
+        let mut object = Object::new();
+        object.machine = EM_RISCV;
+        object.section(".text", CODE, 4, &[0; 4]);
+        let mut bytes = b"A\0\0\0\0riscv\0\x01\0\0\0\0".to_vec();
+        bytes.extend(tags);
+        (bytes[1], bytes[12]) = (bytes.len() as u8 - 1, tags.len() as u8 + 5);
+        let section = object.section(".riscv.attributes", READ, 1, &bytes);
+        object.kind(section, SHT_RISCV_ATTRIBUTES);
+        object.build()
+    };
+    let said = object(&[4, 16, 5, b'r', b'v', 0, 14, 1, 16, 1]);
+    for fine in
+        [&[][..], &[4, 16], &[4, 0], &[14, 0], &[14, 1], &[14, 2], &[16, 0], &[16, 1], &[6, 1]]
+    {
+        assert_eq!(outcome::<Rv64>(&[&said, &object(fine)]), Ok(()), "{fine:?}");
+        assert_eq!(outcome::<Rv64>(&[&object(fine), &said]), Ok(()), "{fine:?}");
+    }
+    for (wrong, message) in [
+        (
+            [4, 8],
+            "the alignment of the stack (Tag_RISCV_stack_align) is not that of object 1: 8, there 16",
+        ),
+        (
+            [14, 3],
+            "the ABI of atomic operations (Tag_RISCV_atomic_abi) is not that of object 1: 3, there 1",
+        ),
+        ([16, 2], "the use of x3 (Tag_RISCV_x3_reg_usage) is not that of object 1: 2, there 1"),
+    ] {
+        let error = outcome::<Rv64>(&[&object(&[14, 2]), &said, &object(&wrong)]).unwrap_err();
+        assert_eq!(error.to_string(), format!("object 2: {message}"));
+    }
+    let damaged = outcome::<Rv64>(&[&object(&[4])]).unwrap_err();
+    assert!(damaged.to_string().contains("build attributes"), "{damaged}");
 }
 
 #[test]

@@ -2,14 +2,15 @@
 
 use crate::arm::{
     R_ARM_CALL, R_ARM_JUMP24, R_ARM_PC24, R_ARM_PLT32, R_ARM_PREL31, R_ARM_THM_CALL,
-    R_ARM_THM_JUMP6, R_ARM_THM_JUMP8, R_ARM_THM_JUMP11, R_ARM_THM_JUMP19, R_ARM_THM_JUMP24, ROWS,
+    R_ARM_THM_JUMP6, R_ARM_THM_JUMP8, R_ARM_THM_JUMP11, R_ARM_THM_JUMP19, R_ARM_THM_JUMP24,
+    R_ARM_THM_PC8, ROWS,
 };
 use crate::attributes;
 use crate::{stub, tls};
 use elf_core::names::{EF_ARM_BE8, EF_ARM_EABI_VER5, EM_ARM, STT_FUNC, STT_GNU_IFUNC};
 use elf_core::tls::Tls;
 use elf_core::{
-    Arch, BuildAttributes, Error, File, Kind, Query, Role, Stub, StubChoice, Symbol,
+    Arch, BuildAttributes, Error, File, Kind, Page, Query, Role, Stub, StubChoice, Symbol,
     SymbolAttributes,
 };
 
@@ -43,6 +44,9 @@ impl Arch for Arm {
             R_ARM_THM_CALL | R_ARM_THM_JUMP24 | R_ARM_THM_JUMP19 => next(5),
             // whose formulas have no T
             R_ARM_THM_JUMP11 | R_ARM_THM_JUMP8 | R_ARM_THM_JUMP6 => next(2),
+            // an offset that is never negative
+            R_ARM_THM_PC8 => Some((query.place & !3).wrapping_sub(query.addend.cast_unsigned())),
+            _ if query.kind.value.page == Page::MinusWord => Some(query.place & !3),
             _ if query.kind.value.minus == Role::Place => next(0),
             _ => None,
         }
@@ -60,6 +64,6 @@ impl Arch for Arm {
     }
 }
 
-/// The bits of `e_flags` that hold the version of the EABI.
-const EABI: u32 = 0xff00_0000;
-const _: () = assert!(EF_ARM_EABI_VER5 & !EABI == 0);
+/// The bits of `e_flags` that hold the version of the EABI, but for the lowest: version 4 is version 5 before it was released.
+const EABI: u32 = 0xfe00_0000;
+const _: () = assert!(EF_ARM_EABI_VER5 & EABI == 0x0400_0000);

@@ -188,7 +188,7 @@ elf_core::kinds! {
     R_ARM_PLT32_ABS          =  94: new(L_A_T,     Any,          WORD32);
     R_ARM_GOT_ABS            =  95: new(G_A,       Any,          WORD32);
     R_ARM_GOT_PREL           =  96: new(G_A_P,     Any,          WORD32);
-    R_ARM_GOT_BREL12         =  97: new(G_A_GOT,   Unsigned(12), LDR_G0);
+    R_ARM_GOT_BREL12         =  97: new(G_A_GOT,   Any,          LDR_G0);
     R_ARM_GOTOFF12           =  98: new(S_A_GOT,   Any,          LDR_G0);
     R_ARM_GOTRELAX           =  99: marker();
     R_ARM_GNU_VTENTRY        = 100: marker();
@@ -200,9 +200,9 @@ elf_core::kinds! {
     R_ARM_TLS_LDO32          = 106: new(DTP_A,     Any,          WORD32);
     R_ARM_TLS_IE32           = 107: new(IE_A_P,    Any,          WORD32);
     R_ARM_TLS_LE32           = 108: new(TP_A,      Any,          WORD32);
-    R_ARM_TLS_LDO12          = 109: new(DTP_A,     Unsigned(12), LDR_G0);
-    R_ARM_TLS_LE12           = 110: new(TP_A,      Unsigned(12), LDR_G0);
-    R_ARM_TLS_IE12GP         = 111: new(IE_A_GOT,  Unsigned(12), LDR_G0);
+    R_ARM_TLS_LDO12          = 109: new(DTP_A,     Any,          LDR_G0);
+    R_ARM_TLS_LE12           = 110: new(TP_A,      Any,          LDR_G0);
+    R_ARM_TLS_IE12GP         = 111: new(IE_A_GOT,  Any,          LDR_G0);
     R_ARM_PRIVATE_0          = 112: unsupported();
     R_ARM_PRIVATE_1          = 113: unsupported();
     R_ARM_PRIVATE_2          = 114: unsupported();

@@ -1,8 +1,10 @@
 //! Branches: what a target's state makes of an instruction (AAELF32, "Call and Jump relocations").
 //!
 //! Bit 0 of a value is T: of a function as its symbol says, of an address of the caller's as it is. A target that is known to be a
-//! function and has no T is Arm code. Of a label nobody knows, and the instruction stays what it is.
+//! function and has no T is Arm code. Of a label nobody knows, and the instruction stays what it is; so does one on M-profile, which has no
+//! other state.
 
+use crate::attributes::{J1J2, MICROCONTROLLER, SHORT_BRANCHES};
 use crate::field::{exchange_j, is_blx, is_signed};
 use elf_core::{SymbolAttributes, Unencodable};
 
@@ -61,6 +63,16 @@ pub(crate) const fn a32_any(
     }
 }
 
+/// Whether the processors know of the bits that BL and BLX have had since Armv6T2: to those before it would be another instruction.
+const fn spans(value: i64, target: SymbolAttributes) -> bool {
+    target.processor & (J1J2 | SHORT_BRANCHES) != SHORT_BRANCHES || is_signed(value, 23)
+}
+
+/// The same of Thumb code.
+const fn stays_in_thumb(value: i64, target: SymbolAttributes, stays: bool) -> bool {
+    target.processor & MICROCONTROLLER != 0 || goes_to_thumb(value, target, stays)
+}
+
 /// Set in BL, not in BLX.
 const T32_BL: u64 = 0x1000;
 
@@ -70,12 +82,15 @@ pub(crate) const fn t32_call(
     value: i64,
     target: SymbolAttributes,
 ) -> Result<u64, Unencodable> {
-    if goes_to_thumb(value, target, word & T32_BL != 0) {
+    if !spans(value, target) {
+        return Err(Unencodable::Value);
+    }
+    if stays_in_thumb(value, target, word & T32_BL != 0) {
         return Ok(exchange_j(word) | T32_BL);
     }
     // BLX counts from the multiple of 4 at or before its own base
     let value = value.wrapping_add(3) & !3;
-    if !is_signed(value, 25) {
+    if !is_signed(value, 25) || !spans(value, target) {
         return Err(Unencodable::Value);
     }
     let value = value.cast_unsigned();
@@ -105,7 +120,7 @@ pub(crate) const fn thumb_jump(
     value: i64,
     target: SymbolAttributes,
 ) -> Result<u64, Unencodable> {
-    if goes_to_thumb(value, target, true) || target.is_thumb {
+    if stays_in_thumb(value, target, true) || target.is_thumb {
         Ok(word)
     } else {
         Err(Unencodable::Instruction)

@@ -6,7 +6,7 @@ use crate::arm::{
     R_ARM_CALL, R_ARM_GOT_PREL, R_ARM_JUMP24, R_ARM_PC24, R_ARM_PLT32, R_ARM_PREL31,
     R_ARM_THM_CALL, R_ARM_THM_JUMP19, R_ARM_THM_JUMP24,
 };
-use crate::attributes::{BLX, J1J2, THUMB2};
+use crate::attributes::{BLX, J1J2, MICROCONTROLLER, THUMB2};
 use elf_core::{Check, Kind, Stub, StubChoice, StubRelocation, SymbolAttributes};
 
 /// Thumb code of every processor that has any: M-profile without MOVW, Armv4T. It takes 4 bytes of stack.
@@ -70,7 +70,9 @@ const WIDE_CODE: [u8; 16] = [
 /// The stub of a branch to a target. A label that is no function may be code of either state: there is none for it.
 pub(crate) fn choose(kind: &Kind, target: SymbolAttributes) -> Option<StubChoice> {
     let can = |what| target.processor & what != 0;
-    let is_arm = target.is_function && !target.is_thumb;
+    // on M-profile no code is Arm code, and no stub reaches what has no T
+    let is_function = target.is_function && (target.is_thumb || !can(MICROCONTROLLER));
+    let is_arm = is_function && !target.is_thumb;
     let thumb = StubChoice::new(if can(THUMB2) { WIDE } else { THUMB });
     let choice = match kind.number {
         R_ARM_CALL => return Some(StubChoice::new(ARM).always(target.is_thumb && !can(BLX))),
@@ -84,5 +86,5 @@ pub(crate) fn choose(kind: &Kind, target: SymbolAttributes) -> Option<StubChoice
         R_ARM_THM_JUMP24 | R_ARM_THM_JUMP19 => thumb.always(is_arm),
         _ => return None,
     };
-    (target.is_function || target.is_thumb).then_some(choice)
+    (is_function || target.is_thumb).then_some(choice)
 }

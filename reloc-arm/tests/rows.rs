@@ -10,7 +10,7 @@ use elf_core::{
 };
 use reloc_arm::Arm;
 use reloc_arm::arm::*;
-use reloc_arm::attributes::{BLX, J1J2, THUMB2};
+use reloc_arm::attributes::{BLX, J1J2, MICROCONTROLLER, SHORT_BRANCHES, THUMB2};
 
 /// What encoders may change beside the field.
 fn opcode(kind: &Kind) -> u128 {
@@ -381,12 +381,93 @@ fn groups_make_the_distance() {
     assert!(!result(R_ARM_LDR_PC_G1, 0xe59f_0000, 0xff_1fff));
 }
 
+/// The offsets of loads have a sign, whatever they count from.
+#[test]
+fn loads_count_either_way() {
+    // ldr r1, [r0, #8] and ldr r1, [r0, #-8]
+    let (up, down) = (0xe590_1008, 0xe510_1008);
+    for number in [
+        R_ARM_ABS12,
+        R_ARM_GOT_BREL12,
+        R_ARM_GOTOFF12,
+        R_ARM_TLS_LDO12,
+        R_ARM_TLS_LE12,
+        R_ARM_TLS_IE12GP,
+    ] {
+        let kind = find(KINDS, number).unwrap();
+        let base = if kind.value.minus == Role::GotBase { 0x1000 } else { 0 };
+        let result = |word, value: u64| {
+            after(number, word, PLACE, move |query: &Query| match query.role {
+                Role::GotBase => Some(base),
+                _ => Some(value.wrapping_add(base)),
+            })
+        };
+        assert_eq!(result(up, 4), Ok(0xe590_100c), "{}", kind.name);
+        assert_eq!(result(down, 4), Ok(0xe510_1004), "{}", kind.name);
+        assert_eq!(result(down, 8), Ok(0xe590_1000), "{}", kind.name);
+        assert_eq!(result(up, 0xff7), Ok(0xe590_1fff), "{}", kind.name);
+        assert!(result(up, 0xff8).is_err(), "{}", kind.name);
+        assert_eq!(result(down, 0u64.wrapping_sub(0xff7)), Ok(0xe510_1fff), "{}", kind.name);
+        assert!(result(down, 0u64.wrapping_sub(0xff8)).is_err(), "{}", kind.name);
+    }
+}
+
+/// What counts from Pa is A, or 0 where an offset has no sign, of a weak symbol that nobody defines.
+#[test]
+fn literals_that_nobody_defines() {
+    for place in [PLACE, PLACE + 2] {
+        let weak = |query: &Query| Arm::undefined_weak(query);
+        // ldr r0, [pc, #-4 modulo 1024]; adr.w r0, #-4; ldr.w r0, [pc, #-4]
+        assert_eq!(after(R_ARM_THM_PC8, 0x48ff, place, weak), Ok(0x4800));
+        assert_eq!(after(R_ARM_THM_ALU_PREL_11_0, 0xf2af_0004, place, weak), Ok(0xf2af_0004));
+        assert_eq!(after(R_ARM_THM_PC12, 0xf85f_0004, place, weak), Ok(0xf85f_0004));
+    }
+}
+
 #[test]
 fn hints_that_do_not_reach_are_nothing() {
     // bf .+8 to a target in reach, and to one that is not
     let result = |at| after(R_ARM_THM_BF16, 0xf0c0_e001, PLACE, Target::label(PLACE + at));
     assert_eq!(result(0x10), Ok(0xf0c0_e009));
     assert_eq!(result(0x1_0000), Ok(0xf3af_8000));
+}
+
+/// Functions without T are Thumb code all the same where there is no other.
+#[test]
+fn microcontrollers_have_one_state() {
+    let target = Target::arm(PLACE + 0x104);
+    let there = Target { attributes: target.attributes.on(J1J2 | MICROCONTROLLER), ..target };
+    for (r#type, word, stays) in [
+        (R_ARM_THM_CALL, 0xf7ff_fffe, 0xf000_f880),
+        (R_ARM_THM_JUMP24, 0xf7ff_bffe, 0xf000_b880),
+        (R_ARM_THM_JUMP19, 0xf43f_affe, 0xf000_8080),
+    ] {
+        assert_eq!(after(r#type, word, PLACE, there), Ok(stays));
+        assert_ne!(after(r#type, word, PLACE, target), Ok(stays));
+    }
+}
+
+/// Bits that BL has had since Armv6T2 would be other instructions to processors before that.
+#[test]
+fn early_processors_branch_less_far() {
+    let result = |at: i64, processor| {
+        let target = PLACE.wrapping_add_signed(at);
+        let results = [Target::label(target), Target::thumb(target), Target::arm(target & !3)].map(
+            |Target { address, attributes }| {
+                let target = Target { address, attributes: attributes.on(processor) };
+                after(R_ARM_THM_CALL, 0xf7ff_fffe, PLACE, target).is_ok()
+            },
+        );
+        assert!(results.iter().all(|it| *it == results[0]), "{at:#x}");
+        results[0]
+    };
+    assert!(result(0x40_0002, SHORT_BRANCHES));
+    assert!(!result(0x40_0004, SHORT_BRANCHES));
+    assert!(result(-0x3f_fffc, SHORT_BRANCHES));
+    assert!(!result(-0x40_0004, SHORT_BRANCHES));
+    // another object is for later ones, or nothing is known of any
+    assert!(result(0x40_0004, SHORT_BRANCHES | J1J2));
+    assert!(result(0x40_0004, 0));
 }
 
 fn code(stub: &Stub) -> Vec<u32> {
@@ -432,6 +513,10 @@ fn processors_decide_about_stubs() {
     assert_eq!(choice(R_ARM_THM_JUMP19, thumb, V7), Some((2, false)));
     // Armv6-M
     assert_eq!(choice(R_ARM_THM_CALL, thumb, J1J2), Some((0, false)));
+    assert_eq!(choice(R_ARM_THM_CALL, thumb, J1J2 | MICROCONTROLLER), Some((0, false)));
+    // there is no Arm code
+    assert_eq!(choice(R_ARM_THM_CALL, arm, J1J2 | MICROCONTROLLER), None);
+    assert_eq!(choice(R_ARM_THM_JUMP24, arm, J1J2 | THUMB2 | MICROCONTROLLER), None);
     // a label of Thumb code would be taken for Arm code
     assert_eq!(choice(R_ARM_THM_CALL, label, V7), None);
     assert_eq!(choice(R_ARM_THM_JUMP11, thumb, V7), None);

@@ -24,6 +24,7 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod relax;
 pub mod riscv;
 mod tls;

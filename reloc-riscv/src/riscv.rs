@@ -20,13 +20,15 @@
 //! Stubs use `t3`, as the psABI's PLT entries do. RV32E and RV64E have no such register, but those of their branches that reach 2 GiB
 //! need no stubs.
 
-use crate::{relax, tls};
+use crate::{attributes, relax, tls};
 use elf_core::Check::{self, Any, Either, Signed};
-use elf_core::names::{EF_RISCV_FLOAT_ABI_QUAD, EF_RISCV_RV64ILP32, EF_RISCV_RVE, EM_RISCV};
+use elf_core::names::{
+    EF_RISCV_FLOAT_ABI_QUAD, EF_RISCV_RV64ILP32, EF_RISCV_RVE, EF_RISCV_RVY, EM_RISCV,
+};
 use elf_core::tls::{Tls, Transition};
 use elf_core::{
-    ApplyErrorKind, Arch, Bits, Field, Kind, Pairing, Record, Role, Shrink, Site, Slot, Stub,
-    StubRelocation, Unencodable, Value,
+    ApplyErrorKind, Arch, Bits, BuildAttributes, Error, Field, File, Kind, Pairing, Record, Role,
+    Shrink, Site, Slot, Stub, StubRelocation, Unencodable, Value,
 };
 
 /// RISC-V with addresses of 4 bytes (`EM_RISCV`, `ELFCLASS32`).
@@ -44,6 +46,12 @@ impl Arch for Rv32 {
     const STUBS: &'static [Stub] = &[stub(&STUB32)];
     const TLS: Option<Tls> = Some(tls::TLS);
     const EQUAL_FLAGS: &'static [(u32, &'static str)] = EQUAL_FLAGS;
+    const EQUAL_ATTRIBUTES: &'static [(u32, &'static str)] = attributes::EQUAL;
+    const NO_GLOBAL_POINTER: u32 = attributes::OTHER_X3;
+
+    fn build_attributes(file: &File<'_>) -> Result<BuildAttributes, Error> {
+        attributes::of(file)
+    }
 }
 
 impl Arch for Rv64 {
@@ -53,6 +61,12 @@ impl Arch for Rv64 {
     const STUBS: &'static [Stub] = &[stub(&STUB64)];
     const TLS: Option<Tls> = Some(tls::TLS);
     const EQUAL_FLAGS: &'static [(u32, &'static str)] = EQUAL_FLAGS;
+    const EQUAL_ATTRIBUTES: &'static [(u32, &'static str)] = attributes::EQUAL;
+    const NO_GLOBAL_POINTER: u32 = attributes::OTHER_X3;
+
+    fn build_attributes(file: &File<'_>) -> Result<BuildAttributes, Error> {
+        attributes::of(file)
+    }
 }
 
 /// RVC and TSO of one object go together with objects without.
@@ -60,6 +74,7 @@ const EQUAL_FLAGS: &[(u32, &str)] = &[
     (EF_RISCV_FLOAT_ABI_QUAD, "the float ABI"),
     (EF_RISCV_RVE, "RVE"),
     (EF_RISCV_RV64ILP32, "RV64ILP32"),
+    (EF_RISCV_RVY, "RVY"),
 ];
 
 #[rustfmt::skip]

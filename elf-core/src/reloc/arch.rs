@@ -72,6 +72,10 @@ pub trait Arch {
     /// of its GOT entries: [`Role::TypeInfo`](crate::Role). 0 where no relocation asks for these.
     const DIRECT_TYPE_INFO: u32 = 0;
 
+    /// Bits of [`BuildAttributes::processor`] of code that has the register of the global pointer for something else: no code is made to
+    /// count from there beside it.
+    const NO_GLOBAL_POINTER: u32 = 0;
+
     /// What an object says of how it was built, beside `e_flags`.
     ///
     /// # Errors

@@ -21,7 +21,8 @@ pub struct Options {
     /// Entries that nobody uses any more are left out. A caller that changes entries later, to replace functions, turns it off.
     pub relax: bool,
     /// Whether code may count from `__global_pointer$` where RISC-V has shorter instructions for that: the image runs with `gp` set to that
-    /// symbol, which is an object's or the caller's. Not so in a process, of which the global pointer is the program's own.
+    /// symbol, which is an object's or the caller's. Not so in a process, of which the global pointer is the program's own; and nothing
+    /// counts from there where an object has that register for [something else](Arch::NO_GLOBAL_POINTER).
     pub global_pointer: bool,
     /// Whether the image is all of an executable, whose thread-local variables are where the ABI has those of module 1
     /// ([`executable_tls_block`](crate::Layout::executable_tls_block)): code becomes shorter by that. It is an error to write the image for another block.

@@ -35,6 +35,7 @@ flags! {
         EF_RISCV_RVE              = 0x8,
         EF_RISCV_TSO              = 0x10,
         EF_RISCV_RV64ILP32        = 0x20,
+        EF_RISCV_RVY              = 0x40,
     }
 
     /// `st_other` of RISC-V (psABI, "Symbol Table").
