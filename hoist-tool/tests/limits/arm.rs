@@ -40,7 +40,7 @@ fn instruction(kind: &Kind) -> u32 {
 }
 
 /// Where anything may change: about the limits, about the ends of fields, and about every power of two.
-fn values(kind: &Kind) -> BTreeSet<i64> {
+pub(crate) fn values(kind: &Kind) -> BTreeSet<i64> {
     let mut values: BTreeSet<i64> = (0..32)
         .flat_map(|bit| {
             let power = 1i64 << bit;

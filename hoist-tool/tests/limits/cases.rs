@@ -1,5 +1,7 @@
 //! What is compared: places with relocations, and an object of them.
 
+use std::collections::HashMap;
+
 use archs::Architecture;
 use elf_core::names::{STB_GLOBAL, STT_NOTYPE, STT_TLS};
 use object::elf;
@@ -44,6 +46,14 @@ pub(crate) enum Target {
     Absolute(u64, u8),
     /// So far into `.tdata`.
     Variable(u64),
+    /// So far into `.data`, by a symbol of this type.
+    Data(u64, u8),
+    /// An address, by one symbol for all places.
+    Shared(u64),
+    /// The start of `.tdata`, by one symbol for all places.
+    SharedVariable,
+    /// The table of addresses that the linker makes.
+    Got,
     /// The start of the place.
     Label,
 }
@@ -64,7 +74,13 @@ pub(crate) fn object(machine: Architecture, cases: &[Case], size: usize) -> Vec<
     file.flags =
         FileFlags::Elf { os_abi: elf::OsAbi(0), abi_version: 0, e_flags: elf::FileFlags(flags) };
     let text = file.add_section(Vec::new(), b".text".to_vec(), SectionKind::Text);
-    let data = file.add_section(Vec::new(), b".tdata".to_vec(), SectionKind::Tls);
+    let mut records = cases.iter().flat_map(|case| &case.records);
+    // one of them, which begins a segment
+    let (name, kind) = match records.any(|it| matches!(it.target, Target::Data(..))) {
+        true => (".data", SectionKind::Data),
+        false => (".tdata", SectionKind::Tls),
+    };
+    let data = file.add_section(Vec::new(), name.as_bytes().to_vec(), kind);
     let mut bytes = vec![0; size];
     for case in cases {
         bytes[case.offset..][..case.bytes.len()].copy_from_slice(&case.bytes);
@@ -95,6 +111,7 @@ pub(crate) fn object(machine: Architecture, cases: &[Case], size: usize) -> Vec<
     };
     let global = |symbol_type| STB_GLOBAL << 4 | symbol_type;
     let mut relocations = Vec::new();
+    let mut shared = HashMap::new();
     for case in cases {
         let at = case.offset as u64;
         for wanted in &case.records {
@@ -105,6 +122,22 @@ pub(crate) fn object(machine: Architecture, cases: &[Case], size: usize) -> Vec<
                 }
                 Target::Absolute(value, symbol_type) => {
                     symbol(name, value, SymbolSection::Absolute, global(symbol_type))
+                }
+                Target::Data(value, symbol_type) => {
+                    symbol(name, value, SymbolSection::Section(data), global(symbol_type))
+                }
+                Target::Shared(_) | Target::SharedVariable | Target::Got => {
+                    let make = || match wanted.target {
+                        Target::Shared(value) => {
+                            symbol(name, value, SymbolSection::Absolute, global(STT_NOTYPE))
+                        }
+                        Target::Got => {
+                            let name = String::from("_GLOBAL_OFFSET_TABLE_");
+                            symbol(name, 0, SymbolSection::Undefined, global(STT_NOTYPE))
+                        }
+                        _ => symbol(name, 0, SymbolSection::Section(data), global(STT_TLS)),
+                    };
+                    *shared.entry(std::mem::discriminant(&wanted.target)).or_insert_with(make)
                 }
                 Target::Label => symbol(name, at, SymbolSection::Section(text), STT_NOTYPE),
             };

@@ -71,6 +71,7 @@ const KNOWN_OF_ARM: &[Known] = {
     const CUT: &str = "what does not fit is cut off";
     const EARLY: &str = "a veneer, one instruction before one is needed";
     const UNSIGNED: &str = "no negative values";
+    const NO_BASE: &str = "segments begin at 0";
     const GNU: &str = "gnueabihf";
     const LLD: &str = "lld";
     &[
@@ -95,6 +96,12 @@ const KNOWN_OF_ARM: &[Known] = {
         (GNU, "R_ARM_THM_PC8", no_literal, CUT),
         (GNU, "R_ARM_THM_JUMP6", any, "the addend in the instruction is not subtracted"),
         (GNU, "R_ARM_THM_ALU_PREL_11_0", negative, "T is or-ed into the size of a negative value"),
+        (GNU, "R_ARM_MOVW_BREL_NC", any, NO_BASE),
+        (GNU, "R_ARM_MOVT_BREL", any, NO_BASE),
+        (GNU, "R_ARM_MOVW_BREL", any, NO_BASE),
+        (GNU, "R_ARM_THM_MOVW_BREL_NC", any, NO_BASE),
+        (GNU, "R_ARM_THM_MOVT_BREL", any, NO_BASE),
+        (GNU, "R_ARM_THM_MOVW_BREL", any, NO_BASE),
         (GNU, "R_ARM_THM_BF16", |value| value != value << 47 >> 47, CUT),
         (GNU, "R_ARM_THM_BF12", |value| value != value << 51 >> 51, CUT),
         (GNU, "R_ARM_THM_BF18", |value| value != value << 45 >> 45, CUT),

@@ -6,10 +6,14 @@ use std::path::Path;
 use std::process::Command;
 
 use archs::{Architecture, with_arch};
+use elf_core::names::EM_ARM;
 use elf_core::{Arch, File, SectionHeader};
 use elf_layout::{HeapStorage, Options};
 
 use crate::cases::base;
+
+/// Bytes from the start of `.text` to the GOT, if there is one.
+pub(crate) const GOT: u64 = 0x1_0000;
 
 /// `.text` as hoist has it; `None` if it refuses the object.
 pub(crate) fn ours(machine: Architecture, object: &[u8]) -> Option<Vec<u8>> {
@@ -26,6 +30,8 @@ fn linked<A: Arch>(object: &[u8]) -> Option<Vec<u8>> {
     let mut image = vec![0; layout.size() as usize];
     layout.write(&mut image, base).ok()?;
     assert_eq!(layout.section(0, 1), Some(0), "the code is at the start");
+    let (got, got_size) = layout.got();
+    assert!(got_size == 0 || got == GOT || A::MACHINE != EM_ARM, "{got:#x}");
     let size = files[0].section(1).unwrap().size as usize;
     Some(image[..size].to_vec())
 }
@@ -45,8 +51,11 @@ pub(crate) fn theirs(machine: Architecture, linker: &str, object: &[u8], folder:
         _ => ("elf64loongarch", base(8)),
     };
     let script = format!(
-        "SECTIONS {{ .text {base:#x} : {{ *(.text) }} .tdata {:#x} : {{ *(.tdata) }} /DISCARD/ : {{ *(.ARM.exidx*) }} }}",
+        "SECTIONS {{ .text {base:#x} : {{ *(.text) }} .got {:#x} : {{ *(.got) *(.got.plt) }} .tdata {:#x} : {{ *(.tdata) }} \
+         .data {:#x} : {{ *(.data) }} /DISCARD/ : {{ *(.ARM.exidx*) }} }}",
+        base + GOT,
         base + 0x10_0000,
+        base + 0x20_0000,
     );
     fs::write(folder.join("script"), script).unwrap();
     fs::write(folder.join("object.o"), object).unwrap();
@@ -62,8 +71,8 @@ pub(crate) fn theirs(machine: Architecture, linker: &str, object: &[u8], folder:
     }
     let output = command.env("LC_ALL", "C").current_dir(folder).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
-    let is_unknown =
-        ["unknown relocation", "unsupported relocation"].iter().any(|it| text.contains(it));
+    let unknown = ["unknown relocation", "unsupported relocation", "cannot read addend"];
+    let is_unknown = unknown.iter().any(|it| text.contains(it));
     // GNU ld 2.40 crashes of SET_ULEB128
     if is_unknown || output.status.code().is_none() {
         return Linked::Unknown;
