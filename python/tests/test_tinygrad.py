@@ -151,7 +151,7 @@ for path in sorted(pathlib.Path(sys.argv[1]).glob("elftest*.o")):
     for image in (their, our):
         memory = mmap.mmap(-1, len(image), prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
         memory.write(image)
-        address, _ = hoist._hoist.address_of(memory)
+        address, _, _ = hoist._hoist.address_of(memory)
         foo = ctypes.CFUNCTYPE(ctypes.c_float, ctypes.c_int)(address)
         assert foo(321) == 12345999.0
     compared += 1
