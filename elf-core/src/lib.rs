@@ -81,7 +81,7 @@ pub mod table;
 mod views;
 
 pub use class_file::ClassFile;
-pub use content::build_attributes::{AttributeValue, build_attributes};
+pub use content::build_attributes::{BuildAttributeForm, build_attributes};
 pub use content::group::Group;
 pub use content::mapping::Mapping;
 pub use content::name::{Name, StringTable, is_hidden};

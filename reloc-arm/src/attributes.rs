@@ -4,7 +4,7 @@
 //! An object without them says nothing: its code is taken for the least of processors, on which everything else runs as well.
 
 use elf_core::names::{ELFOSABI_ARM_FDPIC, SHT_ARM_ATTRIBUTES};
-use elf_core::{AttributeValue, BuildAttributes, Error, ErrorKind, File, build_attributes};
+use elf_core::{BuildAttributeForm, BuildAttributes, Error, ErrorKind, File, build_attributes};
 
 /// [`BuildAttributes::processor`]: BLX to an immediate (Armv5T and later, not M-profile).
 pub const BLX: u32 = 1;
@@ -135,12 +135,12 @@ fn meaning(tags: &Tags) -> BuildAttributes {
 }
 
 /// What follows a tag.
-const fn form(tag: u64) -> AttributeValue {
+const fn form(tag: u64) -> BuildAttributeForm {
     match tag {
-        TAG_COMPATIBILITY => AttributeValue::Both,
-        4 | 5 => AttributeValue::Text,
-        _ if tag > TAG_COMPATIBILITY && tag & 1 != 0 => AttributeValue::Text,
-        _ => AttributeValue::Number,
+        TAG_COMPATIBILITY => BuildAttributeForm::Both,
+        4 | 5 => BuildAttributeForm::Text,
+        _ if tag > TAG_COMPATIBILITY && tag & 1 != 0 => BuildAttributeForm::Text,
+        _ => BuildAttributeForm::Number,
     }
 }
 
@@ -210,13 +210,13 @@ mod tests {
     #[test]
     fn forms() {
         for (tag, expected) in [
-            (4, AttributeValue::Text),
-            (5, AttributeValue::Text),
-            (6, AttributeValue::Number),
-            (31, AttributeValue::Number),
-            (32, AttributeValue::Both),
-            (36, AttributeValue::Number),
-            (67, AttributeValue::Text),
+            (4, BuildAttributeForm::Text),
+            (5, BuildAttributeForm::Text),
+            (6, BuildAttributeForm::Number),
+            (31, BuildAttributeForm::Number),
+            (32, BuildAttributeForm::Both),
+            (36, BuildAttributeForm::Number),
+            (67, BuildAttributeForm::Text),
         ] {
             assert_eq!(form(tag), expected, "{tag}");
         }

@@ -2,7 +2,7 @@
 //! processors can do is no matter: nothing here depends on it, but on what code has `x3` for.
 
 use elf_core::names::SHT_RISCV_ATTRIBUTES;
-use elf_core::{AttributeValue, BuildAttributes, Error, File, build_attributes};
+use elf_core::{BuildAttributeForm, BuildAttributes, Error, File, build_attributes};
 
 /// Each field has a number and 1.
 pub(crate) const EQUAL: &[(u32, &str)] = &[
@@ -40,8 +40,8 @@ pub(crate) fn of(file: &File<'_>) -> Result<BuildAttributes, Error> {
     Ok(attributes)
 }
 
-const fn form(tag: u64) -> AttributeValue {
-    if tag & 1 == 0 { AttributeValue::Number } else { AttributeValue::Text }
+const fn form(tag: u64) -> BuildAttributeForm {
+    if tag & 1 == 0 { BuildAttributeForm::Number } else { BuildAttributeForm::Text }
 }
 
 /// The field of a tag; 0 of what goes together with everything.

@@ -8,7 +8,7 @@ const TAG_FILE: u64 = 1;
 
 /// What follows a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttributeValue {
+pub enum BuildAttributeForm {
     /// A number.
     Number,
     /// A text that ends in 0.
@@ -21,16 +21,16 @@ pub enum AttributeValue {
 /// What follows a tag is known from the tag alone.
 ///
 /// ```
-/// use elf_core::{AttributeValue, File, build_attributes};
+/// use elf_core::{BuildAttributeForm, File, build_attributes};
 /// use elf_core::names::SHT_ARM_ATTRIBUTES;
 ///
 /// # fn example(bytes: &[u8]) -> Result<(), elf_core::Error> {
 /// let mut architecture = None;
 /// let form = |tag| match tag {
-///     4 | 5 => AttributeValue::Text,
-///     32 => AttributeValue::Both,
-///     _ if tag > 32 && tag & 1 != 0 => AttributeValue::Text,
-///     _ => AttributeValue::Number,
+///     4 | 5 => BuildAttributeForm::Text,
+///     32 => BuildAttributeForm::Both,
+///     _ if tag > 32 && tag & 1 != 0 => BuildAttributeForm::Text,
+///     _ => BuildAttributeForm::Number,
 /// };
 /// build_attributes(&File::parse(bytes)?, SHT_ARM_ATTRIBUTES, b"aeabi", form, |tag, number| {
 ///     if tag == 6 {
@@ -47,7 +47,7 @@ pub fn build_attributes(
     file: &File<'_>,
     section_type: u32,
     vendor: &[u8],
-    form: impl Fn(u64) -> AttributeValue,
+    form: impl Fn(u64) -> BuildAttributeForm,
     mut take: impl FnMut(u64, u64),
 ) -> Result<(), Error> {
     let is_big = file.encoding().is_big_endian();
@@ -69,7 +69,7 @@ fn read(
     bytes: &[u8],
     is_big: bool,
     vendor: &[u8],
-    form: &impl Fn(u64) -> AttributeValue,
+    form: &impl Fn(u64) -> BuildAttributeForm,
     take: &mut impl FnMut(u64, u64),
 ) -> Option<()> {
     let (version, mut rest) = bytes.split_first()?;
@@ -93,10 +93,10 @@ fn read(
             while tag == TAG_FILE && !attributes.is_empty() {
                 let tag = number(&mut attributes)?;
                 let form = form(tag);
-                if form != AttributeValue::Text {
+                if form != BuildAttributeForm::Text {
                     take(tag, number(&mut attributes)?);
                 }
-                if form != AttributeValue::Number {
+                if form != BuildAttributeForm::Number {
                     attributes = text(attributes)?.1;
                 }
             }
@@ -160,9 +160,9 @@ mod tests {
     fn found(bytes: &[u8], is_big: bool) -> Option<Vec<(u64, u64)>> {
         let mut found = Vec::new();
         let form = |tag| match tag {
-            5 | 67 => AttributeValue::Text,
-            32 => AttributeValue::Both,
-            _ => AttributeValue::Number,
+            5 | 67 => BuildAttributeForm::Text,
+            32 => BuildAttributeForm::Both,
+            _ => BuildAttributeForm::Number,
         };
         read(bytes, is_big, b"aeabi", &form, &mut |tag, value| found.push((tag, value)))?;
         Some(found)
