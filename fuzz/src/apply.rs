@@ -53,7 +53,7 @@ fn with<A: Arch>(mut input: Input<'_>) {
 
 /// Whether all changed bits are in the field. A field with an encoder may change its whole word.
 fn only_the_field_moved(kind: &Kind, big_endian: bool, offset: u64, before: &[u8], after: &[u8]) {
-    let size = if kind.field.is_uleb128 { 10 } else { kind.field.bytes };
+    let size = if kind.field.is_uleb128 { 10 } else { kind.field.bytes() };
     let big_endian = big_endian && kind.field.order != Order::Little;
     let is_free = kind.field.encode.is_some() || kind.branch.is_some() || kind.field.is_uleb128;
     let mut mask = if is_free { u128::MAX } else { 0 };

@@ -49,7 +49,7 @@ fn compare_all(test: &str, machine: Architecture, linkers: &[&str], least: usize
         let of_sections = roles.contains(&kind.value.of)
             && matches!(kind.value.minus, Role::Zero | Role::Place | Role::Partner);
         kind.stage == Stage::Link
-            && kind.field.bytes > 0
+            && kind.field.bytes() > 0
             && (of_sections || machine == Architecture::Arm && tables::concerns(kind))
     };
     let (kinds, address_size) = with_arch!(machine, A => (A::KINDS, A::ADDRESS_SIZE));

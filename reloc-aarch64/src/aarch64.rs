@@ -149,13 +149,13 @@ const fn instruction(parts: &'static [Bits]) -> Field {
     Field::instruction(4, parts)
 }
 
-const fn bits(at: u32, width: u32) -> Bits {
+const fn bits(at: u8, width: u8) -> Bits {
     Bits::new(at, width)
 }
 
 /// Chooses the opcode by the sign: bits 30:29 are 00 in `MOVN`, 10 in `MOVZ`, 11 in `MOVK`, which stays what it is.
 #[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
-const fn movn_or_movz(word: u64, value: i64, _: u32) -> Result<u64, Unencodable> {
+const fn movn_or_movz(word: u64, value: i64, _: u8) -> Result<u64, Unencodable> {
     const MOVK: u64 = 1 << 29;
     const MOVZ: u64 = 1 << 30;
     const IMM16: u64 = 0xffff << 5;

@@ -5,7 +5,7 @@
 
 use elf_core::{Bits, Field, Unencodable};
 
-const fn bits(at: u32, width: u32) -> Bits {
+const fn bits(at: u8, width: u8) -> Bits {
     Bits::new(at, width)
 }
 
@@ -93,13 +93,13 @@ pub(crate) const BF18: Field = t32(&[bits(1, 10).shr(2), bits(11, 1).shr(1), bit
     .decoded(held_hint::<19>);
 
 /// `value` as a signed number of so many bits.
-pub(crate) const fn signed(value: u64, bits: u32) -> i64 {
-    let unused = 64u32.saturating_sub(bits);
+pub(crate) const fn signed(value: u64, bits: u8) -> i64 {
+    let unused = 64u8.saturating_sub(bits) as u32;
     value.unbounded_shl(unused).cast_signed().unbounded_shr(unused)
 }
 
 /// Whether it is one already.
-pub(crate) const fn is_signed(value: i64, bits: u32) -> bool {
+pub(crate) const fn is_signed(value: i64, bits: u8) -> bool {
     signed(value.cast_unsigned(), bits) == value
 }
 
@@ -168,7 +168,7 @@ const fn t32_adr(word: u64) -> Option<i64> {
     Some(if word & T32_SUB == 0 { held } else { held.wrapping_neg() })
 }
 
-const fn put_t32_adr(word: u64, value: i64, _: u32) -> Result<u64, Unencodable> {
+const fn put_t32_adr(word: u64, value: i64, _: u8) -> Result<u64, Unencodable> {
     let size = value.unsigned_abs();
     if size > 0xfff {
         return Err(Unencodable::Value);
@@ -179,14 +179,14 @@ const fn put_t32_adr(word: u64, value: i64, _: u32) -> Result<u64, Unencodable> 
 }
 
 /// The addend of such a branch has bit 0 set.
-const fn held_hint<const BITS: u32>(word: u64) -> Option<i64> {
+const fn held_hint<const BITS: u8>(word: u64) -> Option<i64> {
     let held = 1 | word << 1 & 0xffc | word >> 10 & 2 | word >> 4 & 0x7f000;
     Some(signed(held, BITS))
 }
 
 /// A branch that is a hint: where it does not reach, nothing is right, too.
 #[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
-const fn hint(word: u64, value: i64, bits: u32) -> Result<u64, Unencodable> {
+const fn hint(word: u64, value: i64, bits: u8) -> Result<u64, Unencodable> {
     const NOP_W: u64 = 0xf3af_8000;
     Ok(if is_signed(value, bits) { word } else { NOP_W })
 }

@@ -5,23 +5,23 @@ use crate::field::signed;
 use elf_core::{Field, Unencodable};
 
 /// Instruction `group` of those that add or subtract a value. The last one must leave nothing.
-pub(crate) const fn alu(group: u32, is_last: bool) -> Field {
+pub(crate) const fn alu(group: u8, is_last: bool) -> Field {
     let field = Field::data(4, &[]).decoded(held_addition).with_argument(group);
     field.encoded(if is_last { last_addition } else { addition })
 }
 
 /// The load of a word or byte behind so many additions.
-pub(crate) const fn ldr(groups: u32) -> Field {
+pub(crate) const fn ldr(groups: u8) -> Field {
     Field::data(4, &[]).encoded(load).decoded(held_load).with_argument(groups)
 }
 
 /// The same of a halfword, doubleword or with a sign.
-pub(crate) const fn ldrs(groups: u32) -> Field {
+pub(crate) const fn ldrs(groups: u8) -> Field {
     Field::data(4, &[]).encoded(short_load).decoded(held_short_load).with_argument(groups)
 }
 
 /// The same of a coprocessor.
-pub(crate) const fn ldc(groups: u32) -> Field {
+pub(crate) const fn ldc(groups: u8) -> Field {
     Field::data(4, &[])
         .encoded(coprocessor_load)
         .decoded(held_coprocessor_load)
@@ -33,13 +33,13 @@ pub(crate) const T32_LOAD: Field = Field::halfwords(&[]).encoded(load).decoded(h
 
 /// What is left of a value when `groups` instructions have had their eight bits.
 #[inline(never)]
-const fn rest(value: i64, groups: u32) -> u32 {
+const fn rest(value: i64, groups: u8) -> u32 {
     residual(size_of(value), groups)
 }
 
 /// What is left of `size` when `groups` instructions have had their eight bits.
-const fn residual(size: u32, groups: u32) -> u32 {
-    let (mut rest, mut done) = (size, 0u32);
+const fn residual(size: u32, groups: u8) -> u32 {
+    let (mut rest, mut done) = (size, 0u8);
     while done < groups {
         rest &= !0xffu32.unbounded_shl(shift(rest));
         done = done.wrapping_add(1);
@@ -65,7 +65,7 @@ const SUB: u64 = 0x0240_0000;
 /// Of data processing with an immediate value: the operation.
 const OPERATION: u64 = 0x0fe0_0000;
 
-const fn addition(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+const fn addition(word: u64, value: i64, groups: u8) -> Result<u64, Unencodable> {
     if !matches!(word & OPERATION, ADD | SUB) {
         return Err(Unencodable::Instruction);
     }
@@ -76,7 +76,7 @@ const fn addition(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable
     Ok(word & !(OPERATION | 0xfff) | if value < 0 { SUB } else { ADD } | immediate)
 }
 
-const fn last_addition(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+const fn last_addition(word: u64, value: i64, groups: u8) -> Result<u64, Unencodable> {
     if rest(value, groups.wrapping_add(1)) != 0 {
         return Err(Unencodable::Value);
     }
@@ -101,7 +101,7 @@ const fn with_sign(word: u64, size: u64) -> Option<i64> {
     Some(if word & UP == 0 { size.wrapping_neg() } else { size })
 }
 
-const fn load(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+const fn load(word: u64, value: i64, groups: u8) -> Result<u64, Unencodable> {
     match rest(value, groups) {
         rest @ ..=0xfff => Ok(sign(word, value) & !0xfff | rest as u64),
         _ => Err(Unencodable::Value),
@@ -112,7 +112,7 @@ const fn held_load(word: u64) -> Option<i64> {
     with_sign(word, word & 0xfff)
 }
 
-const fn short_load(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+const fn short_load(word: u64, value: i64, groups: u8) -> Result<u64, Unencodable> {
     match rest(value, groups) {
         rest @ ..=0xff => {
             let parts = (rest << 4 & 0xf00 | rest & 0xf) as u64;
@@ -126,7 +126,7 @@ const fn held_short_load(word: u64) -> Option<i64> {
     with_sign(word, word >> 4 & 0xf0 | word & 0xf)
 }
 
-const fn coprocessor_load(word: u64, value: i64, groups: u32) -> Result<u64, Unencodable> {
+const fn coprocessor_load(word: u64, value: i64, groups: u8) -> Result<u64, Unencodable> {
     match rest(value, groups) {
         rest @ ..=0x3ff if rest & 3 == 0 => Ok(sign(word, value) & !0xff | (rest >> 2) as u64),
         _ => Err(Unencodable::Value),

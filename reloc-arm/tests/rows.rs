@@ -97,7 +97,7 @@ impl Resolve for Target {
 
 /// Bytes of an instruction: of 2 or 4, or of two halfwords.
 fn bytes(field: &Field, word: u32) -> Vec<u8> {
-    match (field.bytes, field.order) {
+    match (field.bytes(), field.order) {
         (4, elf_core::Order::Halfwords) => word.rotate_left(16).to_le_bytes().to_vec(),
         (size, _) => word.to_le_bytes()[..size].to_vec(),
     }

@@ -37,7 +37,7 @@ const INSTR: Value = Value::of(Role::Instruction);
 /// An address that fits 32 bits.
 const E32: Check = Check::Either(32);
 
-const fn bits(at: u32, width: u32) -> Bits {
+const fn bits(at: u8, width: u8) -> Bits {
     Bits::new(at, width)
 }
 

@@ -155,8 +155,7 @@ fn files_describe_the_same_fields() {
             let role = [Role::Address, Role::Generic, Role::Descriptor, Role::HeaderIndex]
                 [usize::from(value)];
             assert_eq!(kind.value.of, role, "{}", kind.name);
-            let described = [(shift, width, at), (shift2, width2, at2)]
-                .map(|(a, b, c)| [a, b, c].map(u32::from));
+            let described = [[shift, width, at], [shift2, width2, at2]];
             let ours: Vec<_> =
                 kind.field.parts.iter().map(|bits| [bits.shift, bits.width, bits.at]).collect();
             assert_eq!(ours, described[..ours.len()], "{}", kind.name);

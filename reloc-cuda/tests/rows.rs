@@ -29,7 +29,7 @@ impl Random {
 }
 
 fn kinds() -> impl Iterator<Item = &'static Kind> {
-    Cuda::KINDS.iter().filter(|kind| kind.stage == Stage::Link && kind.field.bytes != 0)
+    Cuda::KINDS.iter().filter(|kind| kind.stage == Stage::Link && kind.field.bytes() != 0)
 }
 
 /// Applies with the answer `value` to whatever the formula asks, and `bank` for the bank.
@@ -60,9 +60,9 @@ fn every_bit_of_every_row() {
     for kind in kinds() {
         for _ in 0..2000 {
             let before: [u8; 48] = core::array::from_fn(|_| random.next() as u8);
-            let offset = random.next() as usize % (48 - kind.field.bytes + 1);
+            let offset = random.next() as usize % (48 - kind.field.bytes() + 1);
             let (value, bank) = (random.value(), random.next() % 40);
-            let place = offset..offset + kind.field.bytes;
+            let place = offset..offset + kind.field.bytes();
             let mut after = before;
             // the value that the formula gives: the place is at its own offset
             let given =
@@ -153,7 +153,7 @@ fn places_outside_and_answers_missing_are_errors() {
     for kind in kinds() {
         let mut bytes = [0x5a; 48];
         let size = bytes.len() as u64;
-        for offset in [size + 1 - kind.field.bytes as u64, size, u64::MAX] {
+        for offset in [size + 1 - kind.field.bytes() as u64, size, u64::MAX] {
             assert_eq!(
                 run(kind, &mut bytes, offset, 0, Some(0), 0),
                 Err(ApplyErrorKind::OutsideSection { size })

@@ -35,13 +35,13 @@ pub(crate) fn is_jirl(site: &Site<'_>) -> bool {
 
 /// Fills bits 25 to 20 of `jirl` with the sign of a lower part of 12 bits, which is in bits 19 to 10.
 #[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
-pub(crate) const fn jirl_sign(word: u64, _: i64, _: u32) -> Result<u64, Unencodable> {
+pub(crate) const fn jirl_sign(word: u64, _: i64, _: u8) -> Result<u64, Unencodable> {
     const SIGN: u64 = 0x3f << 20;
     Ok(if word >> 19 & 1 == 0 { word & !SIGN } else { word | SIGN })
 }
 
 /// Fills the same bits of the second of two instructions with zeros: its lower part has no sign.
 #[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
-pub(crate) const fn without_jirl_sign(word: u64, _: i64, _: u32) -> Result<u64, Unencodable> {
+pub(crate) const fn without_jirl_sign(word: u64, _: i64, _: u8) -> Result<u64, Unencodable> {
     Ok(word & !(0x3f << 52))
 }

@@ -77,6 +77,6 @@ const fn instruction(parts: &'static [Bits]) -> Field {
     Field::instruction(4, parts)
 }
 
-const fn bits(at: u32, width: u32) -> Bits {
+const fn bits(at: u8, width: u8) -> Bits {
     Bits::new(at, width)
 }

@@ -181,13 +181,13 @@ const fn compressed(parts: &'static [Bits]) -> Field {
     Field::instruction(2, parts)
 }
 
-const fn bits(at: u32, width: u32) -> Bits {
+const fn bits(at: u8, width: u8) -> Bits {
     Bits::new(at, width)
 }
 
 /// Bits 17 and 16:12 of the rounded value; `c.li rd, 0` for 0.
 #[expect(clippy::unnecessary_wraps, reason = "an encoder may fail")]
-const fn c_lui(word: u64, value: i64, _: u32) -> Result<u64, Unencodable> {
+const fn c_lui(word: u64, value: i64, _: u8) -> Result<u64, Unencodable> {
     let high = value.wrapping_add(0x800).cast_unsigned() >> 12;
     Ok(match high {
         0 => word & 0x0f83 | 0x4000,

@@ -226,7 +226,7 @@ fn pieces<A: Arch>(
         return None;
     }
     let field = &kind.field;
-    match field.bytes {
+    match field.bytes() {
         2 => {
             let place = place::<2>(section.bytes, record.offset)?;
             *place =
@@ -376,7 +376,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         }
         let field = &self.kind.field;
         let size = section.bytes.len() as u64;
-        if field.bytes == 0 {
+        if field.bytes() == 0 {
             return match self.kind.special {
                 Special::Padding(padding) if Self::USES.padding => {
                     self.check_padding(&padding, size)
@@ -387,7 +387,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let start = usize::try_from(self.record.offset).ok();
         let halves = start.and_then(|start| section.bytes.split_at_mut_checked(start));
         let is_uleb128 = Self::USES.uleb128 && field.is_uleb128;
-        let length = |rest: &[u8]| if is_uleb128 { length(rest) } else { field.bytes };
+        let length = |rest: &[u8]| if is_uleb128 { length(rest) } else { field.bytes() };
         let found = halves.and_then(|(before, rest)| {
             let length = length(rest);
             rest.get_mut(..length).map(|place| (&*before, place))
@@ -437,7 +437,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     fn store_uleb128(&self, place: &mut [u8], value: u64) -> Result<(), ApplyErrorKind> {
         // a sum is complete only with the relocations that follow, and so is computed modulo what fits, at most 64 bits
         let is_sum = Self::USES.contents && self.kind.value.contents != Contents::Ignored;
-        let check = Check::Unsigned((place.len() as u32).saturating_mul(7));
+        let check = Check::Unsigned(u8::try_from(place.len()).unwrap_or(u8::MAX).saturating_mul(7));
         if !is_sum && !check.holds(value) {
             return Err(ApplyErrorKind::Overflow { value, check });
         }
@@ -526,7 +526,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             Page::Both => page(value).wrapping_sub(page(minus)),
             Page::Nearest => page(value.wrapping_add(0x800)).wrapping_sub(page(minus)),
             Page::Upper { back } => {
-                let from = page(minus.wrapping_sub(back));
+                let from = page(minus.wrapping_sub(back.into()));
                 let lower = page(value.wrapping_add(0x800)).wrapping_sub(from);
                 lower.wrapping_add(1 << 31).wrapping_sub((value & 0x800) << 21)
             }

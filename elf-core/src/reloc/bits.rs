@@ -107,12 +107,12 @@ word!(u128, u128::unbounded_shl, u128::unbounded_shr);
 /// The value that the bits of a field hold, its highest bit the sign.
 #[inline]
 pub(crate) fn held(field: &Field, word: impl Word) -> i64 {
-    let (mut value, mut width) = (0u64, 0u32);
+    let (mut value, mut width) = (0u64, 0u8);
     for bits in field.parts.iter().filter(|bits| bits.role.is_none()) {
-        value |= shl(word.low(bits.at) & bits.mask(), bits.shift);
+        value |= shl(word.low(bits.at.into()) & bits.mask(), bits.shift.into());
         width = width.max(bits.shift.saturating_add(bits.width));
     }
-    let unused = 64u32.saturating_sub(width);
+    let unused = 64u8.saturating_sub(width).into();
     value.unbounded_shl(unused).cast_signed().unbounded_shr(unused)
 }
 
@@ -128,16 +128,16 @@ pub(crate) fn addend(field: &Field, word: impl Word) -> Option<i64> {
 /// See [`Bits::put`].
 #[inline]
 pub(crate) fn put<W: Word>(bits: &Bits, word: W, value: u64) -> Result<W, ApplyErrorKind> {
-    let half = if bits.rounded { shl(1, bits.shift.saturating_sub(1)) } else { 0 };
-    let (mask, part) = (bits.mask(), shr(value.wrapping_add(half), bits.shift));
-    if bits.exact && shl(part, bits.shift) != value {
-        let alignment = shl(1, bits.shift);
+    let half = if bits.rounded { shl(1, bits.shift.saturating_sub(1).into()) } else { 0 };
+    let (mask, part) = (bits.mask(), shr(value.wrapping_add(half), bits.shift.into()));
+    if bits.exact && shl(part, bits.shift.into()) != value {
+        let alignment = shl(1, bits.shift.into());
         return Err(ApplyErrorKind::Misaligned { value, alignment });
     }
     if bits.role.is_some() && part & !mask != 0 {
         return Err(ApplyErrorKind::Overflow { value, check: Check::Unsigned(bits.width) });
     }
-    Ok(word.with(bits.at, mask, part))
+    Ok(word.with(bits.at.into(), mask, part))
 }
 
 impl Field {
@@ -159,7 +159,7 @@ impl Bits {
     /// These bits of `word`.
     #[must_use]
     pub fn get(&self, word: u128) -> u64 {
-        word.low(self.at) & self.mask()
+        word.low(self.at.into()) & self.mask()
     }
 
     /// `word` with these bits taken from `value`.

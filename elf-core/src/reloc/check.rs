@@ -7,18 +7,18 @@ pub enum Check {
     /// All: what does not fit is cut off, as the ABI wants it.
     Any,
     /// Those of a signed integer of so many bits.
-    Signed(u32),
+    Signed(u8),
     /// Those of an unsigned integer of so many bits.
-    Unsigned(u32),
+    Unsigned(u8),
     /// Those of either: `-2^(n-1) <= X < 2^n`.
-    Either(u32),
+    Either(u8),
     /// Those of a signed integer of `bits` bits whose upper part, from bit `low` on, is rounded to the nearest: its lower part is
     /// added with a sign. `-2^(bits-1) <= X + 2^(low-1) < 2^(bits-1)`.
     SignedRounded {
         /// Bits of both parts.
-        bits: u32,
+        bits: u8,
         /// Bits of the lower part.
-        low: u32,
+        low: u8,
     },
 }
 
@@ -39,15 +39,15 @@ impl Check {
         }
     }
 
-    const fn signed(value: u64, bits: u32) -> bool {
+    const fn signed(value: u64, bits: u8) -> bool {
         // the value and its sign have all bits from the sign bit up alike
         let shift = bits.saturating_sub(1);
-        let high = (value as i64).unbounded_shr(shift);
+        let high = (value as i64).unbounded_shr(shift as u32);
         high == 0 || high == -1
     }
 
-    const fn unsigned(value: u64, bits: u32) -> bool {
-        value.unbounded_shr(bits) == 0
+    const fn unsigned(value: u64, bits: u8) -> bool {
+        value.unbounded_shr(bits as u32) == 0
     }
 
     /// The same for addresses of `size` bytes: 32 bits hold all values that are computed modulo 2^32.
@@ -63,8 +63,8 @@ impl Check {
     /// The least and the greatest value allowed.
     #[must_use]
     pub const fn limits(self) -> (i128, i128) {
-        const fn power(bits: u32) -> i128 {
-            1i128.unbounded_shl(bits)
+        const fn power(bits: u8) -> i128 {
+            1i128.unbounded_shl(bits as u32)
         }
         match self {
             Self::Any => (i64::MIN as i128, u64::MAX as i128),
@@ -86,8 +86,8 @@ impl Check {
 }
 
 /// Half of what the lower part counts to.
-const fn half(low: u32) -> i64 {
-    1i64.unbounded_shl(low.saturating_sub(1))
+const fn half(low: u8) -> i64 {
+    1i64.unbounded_shl(low.saturating_sub(1) as u32)
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use super::value::Role;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Field {
-    /// Size of the word in bytes; 0 changes nothing. Of a number of variable length the least.
-    pub bytes: usize,
+    pub(crate) bytes: u8,
     /// The bits that take the value.
     pub parts: &'static [Bits],
     /// Whose byte order the word has.
@@ -17,7 +16,7 @@ pub struct Field {
     /// value, make the word.
     pub encode: Option<Encode>,
     /// The third parameter of [`encode`](Self::encode): one encoder for fields that differ in a number.
-    pub argument: u32,
+    pub argument: u8,
     /// What [`encode`](Self::encode) undoes: the addend that the word of a `REL` relocation holds.
     pub decode: Option<Decode>,
     /// A ULEB128 number that keeps its length (DWARF 5, section 7.6).
@@ -25,7 +24,7 @@ pub struct Field {
 }
 
 /// Makes a word of the old one, whose parts are filled, the value, and the field's [argument](Field::argument).
-pub type Encode = fn(word: u64, value: i64, argument: u32) -> Result<u64, Unencodable>;
+pub type Encode = fn(word: u64, value: i64, argument: u8) -> Result<u64, Unencodable>;
 
 /// The value that a word holds; `None` if it is no word that the field is for.
 pub type Decode = fn(word: u64) -> Option<i64>;
@@ -67,7 +66,7 @@ impl Field {
 
     /// A word of `bytes` bytes in the file's byte order.
     #[must_use]
-    pub const fn data(bytes: usize, parts: &'static [Bits]) -> Self {
+    pub const fn data(bytes: u8, parts: &'static [Bits]) -> Self {
         Self {
             bytes,
             parts,
@@ -81,7 +80,7 @@ impl Field {
 
     /// An instruction of `bytes` bytes, little-endian.
     #[must_use]
-    pub const fn instruction(bytes: usize, parts: &'static [Bits]) -> Self {
+    pub const fn instruction(bytes: u8, parts: &'static [Bits]) -> Self {
         Self { order: Order::Little, ..Self::data(bytes, parts) }
     }
 
@@ -89,6 +88,13 @@ impl Field {
     #[must_use]
     pub const fn halfwords(parts: &'static [Bits]) -> Self {
         Self { order: Order::Halfwords, ..Self::data(4, parts) }
+    }
+
+    /// Size of the word in bytes; 0 changes nothing. Of a number of variable length the least.
+    #[must_use]
+    #[inline]
+    pub const fn bytes(&self) -> usize {
+        self.bytes as usize
     }
 
     /// The same with an encoder.
@@ -99,7 +105,7 @@ impl Field {
 
     /// The same with this [argument](Self::argument) of its encoder.
     #[must_use]
-    pub const fn with_argument(self, argument: u32) -> Self {
+    pub const fn with_argument(self, argument: u8) -> Self {
         Self { argument, ..self }
     }
 
@@ -113,7 +119,7 @@ impl Field {
     const fn is_whole(&self) -> bool {
         match self.parts {
             [Bits { at: 0, shift: 0, rounded: false, role: None, width, .. }] => {
-                *width as usize == self.bytes.saturating_mul(8)
+                *width == self.bytes.saturating_mul(8)
                     && self.encode.is_none()
                     && matches!(self.order, Order::Data | Order::Little)
             }
@@ -162,11 +168,11 @@ impl Field {
             if bits.width == 0
                 || bits.width > 64
                 || (bits.rounded && bits.shift == 0)
-                || bits.at.saturating_add(bits.width) > self.bytes as u32 * 8
+                || bits.at.saturating_add(bits.width) > self.bytes.saturating_mul(8)
             {
                 return false;
             }
-            let mask = (bits.mask() as u128).unbounded_shl(bits.at);
+            let mask = (bits.mask() as u128).unbounded_shl(bits.at as u32);
             if used & mask != 0 {
                 return false;
             }
@@ -195,11 +201,11 @@ pub(crate) enum Shape {
 #[non_exhaustive]
 pub struct Bits {
     /// Lowest bit.
-    pub at: u32,
+    pub at: u8,
     /// Number of bits.
-    pub width: u32,
+    pub width: u8,
     /// Bits of the value that are dropped below.
-    pub shift: u32,
+    pub shift: u8,
     /// Whether the dropped bits must be 0.
     pub exact: bool,
     /// Whether the value is rounded to the nearest multiple first, as the upper part beside a lower part with a sign.
@@ -211,25 +217,25 @@ pub struct Bits {
 impl Bits {
     /// `width` bits at bit `at`.
     #[must_use]
-    pub const fn new(at: u32, width: u32) -> Self {
+    pub const fn new(at: u8, width: u8) -> Self {
         Self { at, width, shift: 0, exact: false, rounded: false, role: None }
     }
 
     /// They take the value from bit `shift` on, whatever is below.
     #[must_use]
-    pub const fn shr(self, shift: u32) -> Self {
+    pub const fn shr(self, shift: u8) -> Self {
         Self { shift, ..self }
     }
 
     /// They take the value from bit `shift` on; the bits below must be 0.
     #[must_use]
-    pub const fn scaled(self, shift: u32) -> Self {
+    pub const fn scaled(self, shift: u8) -> Self {
         Self { shift, exact: true, ..self }
     }
 
     /// They take the value plus half of 2^`shift` from bit `shift` on.
     #[must_use]
-    pub const fn nearest(self, shift: u32) -> Self {
+    pub const fn nearest(self, shift: u8) -> Self {
         Self { shift, rounded: true, ..self }
     }
 
@@ -241,6 +247,6 @@ impl Bits {
 
     /// `width` ones.
     pub(crate) const fn mask(&self) -> u64 {
-        shr(u64::MAX, 64u32.saturating_sub(self.width))
+        shr(u64::MAX, 64u8.saturating_sub(self.width) as u32)
     }
 }

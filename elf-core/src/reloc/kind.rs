@@ -35,7 +35,7 @@ pub struct Kind {
     /// What else may be decided at its place.
     pub special: Special,
     /// Bytes from the place on of which some may go; of padding its records say how many there are.
-    pub goes: u64,
+    pub goes: u8,
     /// What the field is like, found out once.
     pub(crate) shape: Shape,
     /// Formula, check and field at once.
@@ -155,7 +155,7 @@ impl Kind {
     #[must_use]
     #[inline]
     pub const fn is_marker(&self) -> bool {
-        self.field.bytes == 0
+        self.field.bytes() == 0
             && matches!(self.special, Special::None)
             && matches!(self.stage, Stage::Link)
     }
@@ -265,7 +265,7 @@ impl Kind {
     /// The same of code of which so many bytes may go, as another row that stands for this one says, or the pairing; without the
     /// feature `relax` none do.
     #[must_use]
-    pub const fn going(self, size: u64) -> Self {
+    pub const fn going(self, size: u8) -> Self {
         if cfg!(feature = "relax") { Self { goes: size, ..self } } else { self }
     }
 
@@ -278,7 +278,7 @@ impl Kind {
     /// Whether bits change at the place.
     #[must_use]
     pub const fn writes(&self) -> bool {
-        self.field.bytes > 0
+        self.field.bytes() > 0
     }
 }
 
@@ -422,7 +422,7 @@ impl Uses {
                 continue;
             }
             let Value { of, minus, thumb, page, contents, .. } = kind.value;
-            uses.wide |= kind.field.bytes > size_of::<u64>();
+            uses.wide |= kind.field.bytes() > size_of::<u64>();
             uses.partners |= matches!(of, Role::Partner) || matches!(minus, Role::Partner);
             uses.contents |= !matches!(contents, Contents::Ignored);
             uses.thumb |= thumb;
@@ -450,8 +450,8 @@ pub const fn well_formed(kinds: &[Kind]) -> bool {
         if (kind.number as u64) < least
             || !kind.field.is_well_formed()
             // V is the place's own addend in a REL relocation
-            || (contents && (kind.field.bytes == 16 || kind.field.encode.is_some()))
-            || (kind.branch.is_some() && (contents || kind.field.bytes > 8))
+            || (contents && (kind.field.bytes() == 16 || kind.field.encode.is_some()))
+            || (kind.branch.is_some() && (contents || kind.field.bytes() > 8))
         {
             return false;
         }

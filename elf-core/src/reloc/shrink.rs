@@ -76,7 +76,7 @@ impl Alignment {
 #[non_exhaustive]
 pub struct Shrink {
     /// Bytes of the instructions from the place on, some of which may go; 0 if they only change.
-    pub size: u64,
+    pub size: u8,
     /// What stands for them, where the ABI has anything for these addresses: no more bytes than they are.
     pub rewrite: Shorten,
     /// Whether there is none but for addresses that are counted from the global pointer.
@@ -86,7 +86,7 @@ pub struct Shrink {
 impl Shrink {
     /// Of `size` bytes.
     #[must_use]
-    pub const fn new(size: u64, rewrite: Shorten) -> Self {
+    pub const fn new(size: u8, rewrite: Shorten) -> Self {
         Self { size, rewrite, by_global_pointer: false }
     }
 

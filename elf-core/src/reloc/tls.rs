@@ -95,7 +95,7 @@ pub struct Transition {
     /// none is part of it. `None` if this is not the sequence that the ABI wants: nothing is changed then.
     pub rewrite: RewriteTls,
     /// Bytes of the sequence that go where bytes may, if `goes` says so.
-    pub size: u64,
+    pub size: u8,
     /// Whether they do, if that may ever be.
     pub goes: Option<Goes>,
 }
@@ -122,7 +122,7 @@ impl Transition {
 
     /// The same of `size` bytes that may go.
     #[must_use]
-    pub const fn going(self, size: u64, goes: Goes) -> Self {
+    pub const fn going(self, size: u8, goes: Goes) -> Self {
         Self { size, goes: Some(goes), ..self }
     }
 }

@@ -72,7 +72,7 @@ impl Value {
 
     /// What is above 32 bits of the distance of pages that an instruction `back` bytes before the place begins.
     #[must_use]
-    pub const fn by_upper_pages(self, back: u64) -> Self {
+    pub const fn by_upper_pages(self, back: u8) -> Self {
         Self { page: Page::Upper { back }, ..self }
     }
 
@@ -143,7 +143,7 @@ pub enum Page {
     /// up for the signs: the lower part's, and that of 12 bits, of which 64 bits were made and 32 kept. The lower 32 bits mean nothing.
     Upper {
         /// Bytes from the instruction with the lower part to the place.
-        back: u64,
+        back: u8,
     },
 }
 

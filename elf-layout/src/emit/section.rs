@@ -207,7 +207,7 @@ impl<A: Arch> Write<'_, '_, '_, '_, '_, A> {
             Decision::Rewrite(rewrite) => self.rewrite_edited(kind, record, rewrite),
             Decision::Transition { goes, .. } => {
                 let place = EditedPlace::of(&self.edits, kind, record);
-                if *goes && place.deleted() == kind.goes {
+                if *goes && place.deleted() == u64::from(kind.goes) {
                     return Ok(());
                 }
                 place.check_kept(kind)?;
@@ -328,7 +328,7 @@ impl<'e> EditedPlace<'e> {
     #[cfg_attr(target_pointer_width = "64", inline)]
     #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn check_kept(&self, kind: &'static Kind) -> Result<(), ApplyError> {
-        match self.deleted() == 0 && self.spot.keeps(kind.field.bytes as u64) {
+        match self.deleted() == 0 && self.spot.keeps(kind.field.bytes() as u64) {
             true => Ok(()),
             false => Err(self.changed(kind)),
         }

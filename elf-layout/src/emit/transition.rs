@@ -21,9 +21,10 @@ impl<A: Arch> Symbols<'_, '_, '_, A> {
         let block =
             self.layout.static_tls_block.and_then(|block| block.tp_offset).ok_or(unresolved)?;
         let place = usize::try_from(record.offset).ok();
-        let field = place
-            .and_then(|place| section.bytes.get(place..)?.get(..kind.field.bytes))
-            .ok_or(fail(ApplyErrorKind::OutsideSection { size: section.bytes.len() as u64 }))?;
+        let field =
+            place
+                .and_then(|place| section.bytes.get(place..)?.get(..kind.field.bytes()))
+                .ok_or(fail(ApplyErrorKind::OutsideSection { size: section.bytes.len() as u64 }))?;
         let addend = record.addend.or_else(|| kind.field.addend_at(field, section.big_endian));
         let addend = addend.ok_or(fail(ApplyErrorKind::Sequence))?;
         let query = Query { role: Role::TpOffset, symbol: record.symbol, place: 0, addend, kind };

@@ -422,7 +422,7 @@ fn limit(value: &Value, check: Check, found: &mut ScanResult) {
     };
     // narrower fields hold parts of addresses or small absolute values: the relocation itself will tell
     if value.page == elf_core::Page::Neither && (31..64).contains(&bits) {
-        let end = 1u64.unbounded_shl(bits);
+        let end = 1u64.unbounded_shl(bits.into());
         found.limit = Some(found.limit.map_or(end, |limit| limit.min(end)));
     }
 }
@@ -451,7 +451,7 @@ fn problem(
         _ if !is_tls => return None,
         _ => {}
     }
-    if kind.field.bytes == 0 || kind.value.of == Role::GotBase {
+    if kind.field.bytes() == 0 || kind.value.of == Role::GotBase {
         return None;
     }
     let Record { offset, symbol, r#type, .. } = *record;

@@ -23,7 +23,7 @@ pub(crate) fn is_large<A: Arch>(spans: &Spans) -> bool {
 pub(crate) fn span(check: Check, place: &SectionSlot) -> Option<u64> {
     let is_code = place.state == SectionState::Placed(Group::Text);
     let Check::Signed(bits) = check else { return None };
-    is_code.then(|| 1u64.unbounded_shl(bits.saturating_sub(1)))
+    is_code.then(|| 1u64.unbounded_shl(bits.saturating_sub(1).into()))
 }
 
 /// Whether a branch that spans `span` bytes either way from a place in the code may come to need a stub on its way to a symbol in it, wherever

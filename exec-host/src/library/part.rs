@@ -264,7 +264,7 @@ fn answer(
     for (record, kind) in answered {
         let mut word = word::bytes(0);
         // what is for loaders only fills a word
-        let size = if kind.stage == Stage::Load { word.len() } else { kind.field.bytes };
+        let size = if kind.stage == Stage::Load { word.len() } else { kind.field.bytes() };
         let address = mapped.base.wrapping_add(record.offset);
         let mut place = SectionMut { bytes: &mut word, address, big_endian: false };
         apply_dynamic::<Host>(&Record { offset: 0, ..*record }, &mut place, resolver).map_err(

@@ -68,7 +68,7 @@ pub(crate) fn values(kind: &Kind) -> BTreeSet<i64> {
 }
 
 fn is_thumb(kind: &Kind) -> bool {
-    kind.field.order == Order::Halfwords || (kind.field.bytes == 2 && kind.name != "R_ARM_ABS16")
+    kind.field.order == Order::Halfwords || (kind.field.bytes() == 2 && kind.name != "R_ARM_ABS16")
 }
 
 /// Whether a linker may go by way of a veneer.
@@ -80,7 +80,7 @@ fn has_veneers(kind: &Kind) -> bool {
 pub(crate) fn cases(kind: &Kind) -> Vec<Case> {
     let base = base(4) as u32;
     let word = instruction(kind);
-    let bytes = match (kind.field.order, kind.field.bytes) {
+    let bytes = match (kind.field.order, kind.field.bytes()) {
         (Order::Halfwords, _) => word.rotate_left(16).to_le_bytes().to_vec(),
         (_, size) => word.to_le_bytes()[..size].to_vec(),
     };

@@ -91,7 +91,7 @@ pub(crate) fn cases(machine: Architecture, address_size: u64, kind: &'static Kin
     if kind.name == "R_RISCV_SUB_ULEB128" || is_left {
         return Vec::new();
     }
-    let bytes = words(kind.name, kind.field.bytes);
+    let bytes = words(kind.name, kind.field.bytes());
     let mut cases = Vec::new();
     for value in values(kind, address_size) {
         let offset = cases.len() * STEP;

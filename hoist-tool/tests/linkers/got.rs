@@ -52,12 +52,12 @@ pub(crate) fn lead_to_other_got<A: Arch>(
             }
             count += 1;
             let start = moved(record.offset);
-            let place = start as usize..start as usize + kind.field.bytes;
+            let place = start as usize..start as usize + kind.field.bytes();
             if theirs.get(place.clone()) == ours.get(place.clone()) {
                 continue;
             }
             // the addend of a REL record was at the place
-            let at = record.offset as usize..record.offset as usize + kind.field.bytes;
+            let at = record.offset as usize..record.offset as usize + kind.field.bytes();
             let held = || kind.field.addend_at(&original[at.clone()], big_endian);
             record = Record { addend: record.addend.or_else(held), offset: start, ..record };
             let upper = upper.map(|upper| Record { offset: moved(upper.offset), ..upper });

@@ -41,7 +41,7 @@ fn load(bytes: &[u8], big_endian: bool) -> u128 {
 
 /// The word at the place.
 fn word(field: &Field, case: &Case, bytes: &[u8]) -> u128 {
-    let bytes = &bytes[case.offset..case.offset + field.bytes];
+    let bytes = &bytes[case.offset..case.offset + field.bytes()];
     match (field.order, case.big_endian) {
         (Order::Halfwords, false) => load(&bytes[..2], false) << 16 | load(&bytes[2..], false),
         (order, big_endian) => load(bytes, big_endian && order != Order::Little),
@@ -52,7 +52,7 @@ fn word(field: &Field, case: &Case, bytes: &[u8]) -> u128 {
 fn modulo<A: Arch>(kind: &Kind, value: u64) -> u64 {
     let is_plain = kind.value == Value::of(kind.value.of).plus_a();
     match (A::ADDRESS_SIZE, kind.value.contents) {
-        (4, Contents::Ignored) if is_plain && kind.field.bytes == 8 => value as u32 as u64,
+        (4, Contents::Ignored) if is_plain && kind.field.bytes() == 8 => value as u32 as u64,
         (4, Contents::Ignored) => value as i32 as u64,
         _ => value,
     }
@@ -147,7 +147,7 @@ fn run<A: Arch>(case: &Case) -> Outcome {
         SectionMut { bytes: &mut after, address: case.address, big_endian: case.big_endian };
     let result = apply_row::<A>(&record, &mut section, &answer);
     let value = match (formula.page, formula.contents) {
-        (Page::Upper { back }, _) => upper(target, minus, back),
+        (Page::Upper { back }, _) => upper(target, minus, back.into()),
         (_, Contents::Ignored) => target,
         _ => case.target,
     };
@@ -227,7 +227,7 @@ fn holds<A: Arch>(case: &Case, opcode: u128) {
         assert!(result.is_err_and(|error| error.name == Some(kind.name)), "refused by name");
         return assert_eq!(after, case.before);
     }
-    let place = case.offset..case.offset + field.bytes;
+    let place = case.offset..case.offset + field.bytes();
     assert_eq!(after[..place.start], case.before[..place.start], "bytes before the place");
     assert_eq!(after[place.end..], case.before[place.end..], "bytes behind the place");
     let (old, new) = (word(field, case, &case.before), word(field, case, &after));
@@ -264,7 +264,8 @@ fn holds<A: Arch>(case: &Case, opcode: u128) {
         assert!(
             is_rounded(field)
                 || field.decode.is_some()
-                || field.addend(new) == Some(if field.bytes == 0 { 0 } else { kept(field, value) }),
+                || field.addend(new)
+                    == Some(if field.bytes() == 0 { 0 } else { kept(field, value) }),
             "the addend a REL would read"
         );
     }
@@ -329,7 +330,7 @@ pub(crate) fn limits<A: Arch>() {
         let step = match kind.value.page {
             Page::Both | Page::Nearest => 0x1000,
             // branches from and to wherever any instruction may be
-            _ if kind.branch.is_some() && kind.field.bytes == 4 => 4,
+            _ if kind.branch.is_some() && kind.field.bytes() == 4 => 4,
             _ => kind
                 .field
                 .parts
@@ -376,7 +377,7 @@ pub(crate) fn addends<A: Arch>() {
             let mut section = SectionMut { bytes: &mut after, address: 0, big_endian };
             let record = Record { offset: 0, symbol: 0, r#type: kind.number, addend: None };
             let result = apply::<A>(&record, &mut section, &|_: &Query| Some(0));
-            let is_wider = kind.field.bytes as u64 > A::ADDRESS_SIZE && !is_paired(kind);
+            let is_wider = kind.field.bytes() as u64 > A::ADDRESS_SIZE && !is_paired(kind);
             let is_coded = kind.field.encode.is_some() || kind.field.decode.is_some();
             let is_branch = kind.branch.is_some();
             let is_other = is_coded || is_branch || is_rounded(&kind.field) || is_wider;
@@ -401,11 +402,11 @@ pub(crate) fn refusals<A: Arch>() {
             assert!(result.is_ok() || bytes == before);
             result.err().map(|error| error.kind)
         };
-        if kind.stage != Stage::Link || kind.field.bytes == 0 || kind.field.is_uleb128 {
+        if kind.stage != Stage::Link || kind.field.bytes() == 0 || kind.field.is_uleb128 {
             continue;
         }
         for offset in
-            [SIZE as u64 + 1 - kind.field.bytes as u64, SIZE as u64, SIZE as u64 + 1, u64::MAX]
+            [SIZE as u64 + 1 - kind.field.bytes() as u64, SIZE as u64, SIZE as u64 + 1, u64::MAX]
         {
             assert_eq!(
                 fails(offset, Some(0)),

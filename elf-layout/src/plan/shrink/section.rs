@@ -64,7 +64,7 @@ const fn has_place(kind: &Kind, relaxes: bool, by_global_pointer: bool) -> bool 
 fn span(kind: &Kind, record: &Record) -> Option<u64> {
     let size = match kind.special {
         Special::Padding(padding) => (padding.alignment)(record).padding,
-        _ => kind.goes,
+        _ => kind.goes.into(),
     };
     (size > 0).then_some(size)
 }
@@ -251,7 +251,7 @@ impl<A: Arch> Pass for SectionPass<'_, '_, A> {
     ) -> Result<(), Error> {
         let goes = match decision {
             Decision::Rewrite(rewrite) => (rewrite.size as u64, rewrite.deletes),
-            Decision::Transition { goes: true, .. } => (0, kind.goes),
+            Decision::Transition { goes: true, .. } => (0, kind.goes.into()),
             _ => (0, 0),
         };
         self.edit(kind, record, goes)

@@ -62,7 +62,7 @@ pub struct CudaRelocation {
     /// `linker`, `driver`, `either`; `null` if nobody does.
     pub resolver: Option<&'static str>,
     /// The bits that it fills: first bit, number of bits, bits that are shifted out.
-    pub fields: Vec<[u32; 3]>,
+    pub fields: Vec<[u8; 3]>,
 }
 
 #[derive(Debug, Serialize)]
@@ -151,7 +151,7 @@ fn text(section: &CudaRelocations, out: &mut dyn Write) -> Result<()> {
     for record in &section.records {
         let name = record.type_name.map_or_else(|| record.r#type.to_string(), str::to_owned);
         let addend = record.addend.map_or_else(|| "-".to_owned(), |addend| format!("{addend:#x}"));
-        let end = |[at, width, _]: &[u32; 3]| format!("{at}..{}", at + width);
+        let end = |[at, width, _]: &[u8; 3]| format!("{at}..{}", at + width);
         let bits: Vec<_> = record.fields.iter().map(end).collect();
         table.row([
             format!("  {:#06x}", record.offset),

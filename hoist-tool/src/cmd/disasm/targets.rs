@@ -56,7 +56,7 @@ impl<'c, 'a> Targets<'c, 'a> {
         let start = usize::try_from(record.offset).ok();
         let place = start.and_then(|start| section.get(start..)).unwrap_or_default();
         let held = || {
-            let field = place.get(..kind.field.bytes)?;
+            let field = place.get(..kind.field.bytes())?;
             kind.field.addend_at(field, self.is_big_endian())
         };
         let mut offset = record.addend.or_else(held).unwrap_or(0);
