@@ -34,6 +34,8 @@ mod owned;
 mod repaired;
 #[path = "wheel/shared.rs"]
 mod shared;
+#[path = "wheel/unusual.rs"]
+mod unusual;
 #[path = "wheel/zip64.rs"]
 mod zip64;
 

@@ -185,9 +185,8 @@ pub fn stored<'a>(
         return Ok(Stored::Kept(entry));
     }
     // NVVM is obfuscated where it is compressed, and only NVIDIA's tools can do that
-    let is_obfuscated = entry.obfuscation_key().is_some();
-    if is_obfuscated || entry.kind() == EntryKind::Nvvm {
-        unpacking.add_left(is_obfuscated);
+    if entry.obfuscation_key().is_some() || entry.kind() == EntryKind::Nvvm {
+        unpacking.add_left(entry);
         return Ok(Stored::Kept(entry));
     }
     budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;

@@ -167,7 +167,6 @@ impl Slim {
         report.notes.extend(read.faults.into_iter().chain(installed.notes));
         report.notes.extend(installed::update(&read.lines, &now));
         report.notes.extend(tally.notes(&self.how.keep));
-        report.notes.extend(unpacking.left());
         if !report.files.is_empty() {
             report.notes.extend(unpacking.note());
             report.notes.extend(self.dates.note().map(String::from));
@@ -218,8 +217,11 @@ impl Slim {
             return Ok(Some(line));
         }
         let file = Mapped::open(path)?;
-        let outcome = self.how.plan(&file, &work.unpacking)?;
+        let own = Unpacking::default();
+        let outcome = self.how.plan(&file, &own)?;
         let name = path.display().to_string();
+        work.unpacking.extend(&own);
+        work.report.notes.extend(own.left_of(&Printable::from(&*name).to_string()));
         let Some(slimmed) = work.tally.count(&name, outcome) else { return Ok(None) };
         // what becomes no smaller is left alone
         let (size_before, size_after) = slimmed.sizes;

@@ -1,7 +1,11 @@
 //! How long it takes to unpack entries, before and after a change: by so much is it longer or shorter until a program has loaded them.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use fatbin::RegionEntry;
 
 use crate::number::size;
 
@@ -14,9 +18,19 @@ pub struct Unpacking {
     /// Nanoseconds.
     after: AtomicU64,
     /// Entries that are obfuscated.
-    obfuscated: AtomicU64,
+    obfuscated: Mutex<Left>,
     /// Entries of NVVM that are not compressed.
-    nvvm: AtomicU64,
+    nvvm: Mutex<Left>,
+}
+
+/// Entries of a file that stay as they are.
+#[derive(Debug, Default)]
+struct Left {
+    count: u64,
+    /// What they are stored in.
+    bytes: u64,
+    /// Their kinds and architectures.
+    of: BTreeSet<String>,
 }
 
 /// What a function gives, and how long this thread was on a processor for it: on a busy machine that is less than what a clock shows.
@@ -56,37 +70,52 @@ impl Unpacking {
         }
     }
 
-    /// Adds what was counted of another file.
+    /// Adds the times of another file.
     pub fn extend(&self, other: &Self) {
         for (sum, more) in [
             (&self.bytes, &other.bytes),
             (&self.before, &other.before),
             (&self.after, &other.after),
-            (&self.obfuscated, &other.obfuscated),
-            (&self.nvvm, &other.nvvm),
         ] {
             sum.fetch_add(more.load(Ordering::Relaxed), Ordering::Relaxed);
         }
     }
 
     /// Counts an entry that stays as it is: one that is obfuscated, or of NVVM.
-    pub fn add_left(&self, is_obfuscated: bool) {
-        let count = if is_obfuscated { &self.obfuscated } else { &self.nvvm };
-        count.fetch_add(1, Ordering::Relaxed);
+    pub fn add_left(&self, entry: RegionEntry<'_>) {
+        let is_obfuscated = entry.obfuscation_key().is_some();
+        let left = if is_obfuscated { &self.obfuscated } else { &self.nvvm };
+        let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+        left.count = left.count.saturating_add(1);
+        left.bytes = left.bytes.saturating_add(entry.stored_size());
+        left.of.insert(format!("{} for sm_{}", entry.kind(), entry.sm()));
     }
 
-    /// What is said of entries that stay as they are.
+    /// What is said of entries of this file that stay as they are: which, and why.
     pub fn left(&self) -> impl Iterator<Item = String> {
-        let words = [
-            (&self.obfuscated, "are obfuscated and stay as they are"),
-            (
-                &self.nvvm,
-                "are NVVM (LTO-IR), which only NVIDIA's tools compress: they stay as they are",
-            ),
-        ];
-        let counts = words.map(|(count, words)| (count.load(Ordering::Relaxed), words));
-        let counts = counts.into_iter().filter(|(count, _)| *count > 0);
-        counts.map(|(count, words)| format!("{count} entries {words}"))
+        const SCRAMBLED: &str = "NVVM (LTO-IR) is scrambled before it is compressed, which only NVIDIA's tools can undo";
+        [
+            (&self.obfuscated, "they are obfuscated, with a key that only NVIDIA's tools use"),
+            (&self.nvvm, SCRAMBLED),
+        ]
+        .into_iter()
+        .filter_map(|(left, why)| {
+            let left = left.lock().unwrap_or_else(PoisonError::into_inner);
+            let of: Vec<_> = left.of.iter().map(String::as_str).collect();
+            (left.count > 0).then(|| {
+                format!(
+                    "entries that stay as they are: {} ({}), {} as they are stored: {why}",
+                    left.count,
+                    of.join(", "),
+                    size(left.bytes)
+                )
+            })
+        })
+    }
+
+    /// The same, of a file by its name.
+    pub fn left_of(&self, name: &str) -> impl Iterator<Item = String> {
+        self.left().map(move |words| format!("{name}: {words}"))
     }
 
     /// What whoever loads the file should know; nothing if no entry changed.

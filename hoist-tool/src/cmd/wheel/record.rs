@@ -1,23 +1,57 @@
 //! `RECORD`, the list of files of a wheel (PyPA specifications, "Recording installed projects").
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::{Result, bail, ensure};
+use sha2::{Digest, Sha256, Sha384, Sha512};
 
-/// What is recorded of a file: SHA-256 and size.
-pub type New = HashMap<String, (Vec<u8>, u64)>;
+use crate::mapped::Mapped;
 
-/// The list with new digests and sizes of some files. All else stays, byte for byte.
+/// What is recorded of files by their names: digest and size.
+pub type New = HashMap<String, String>;
+
+/// A file, as a list says it: by the digest that the list has of it, if it is one of SHA-2; otherwise by SHA-256.
+#[must_use]
+pub fn said(before: &str, file: &Mapped) -> String {
+    let size = file.bytes().len();
+    match before.split_once('=').map_or("", |(algorithm, _)| algorithm.trim_start_matches('"')) {
+        "sha384" => format!("sha384={},{size}", base64(&digest::<Sha384>(file))),
+        "sha512" => format!("sha512={},{size}", base64(&digest::<Sha512>(file))),
+        _ => fields(&digest::<Sha256>(file), size as u64),
+    }
+}
+
+/// The digest of a file, of which little is in memory at a time.
+fn digest<D: Digest>(file: &Mapped) -> Vec<u8> {
+    const PIECE: usize = 8 << 20;
+    let mut digest = D::new();
+    for (at, piece) in (0_u64..).step_by(PIECE).zip(file.bytes().chunks(PIECE)) {
+        digest.update(piece);
+        file.done_with(at..at.saturating_add(piece.len() as u64));
+    }
+    digest.finalize().to_vec()
+}
+
+/// A name as members of wheels have it: other tools write `./` before it, or `\` for `/`, and a mark of byte order before all.
+#[must_use]
+pub fn plain(name: &str) -> String {
+    let name = name.trim_start_matches('\u{feff}').replace('\\', "/");
+    name.trim_start_matches("./").to_owned()
+}
+
+/// The list with new digests and sizes of some files, by their plain names. All else stays, byte for byte.
 ///
 /// # Errors
 /// If a file is not in the list.
-pub fn updated(old: &str, mut new: New) -> Result<String> {
+pub fn updated(old: &str, new: &New) -> Result<String> {
+    let mut met = HashSet::new();
     let text = changed(old, |name, _| {
-        let (digest, size) = new.remove(name)?;
-        Some(fields(&digest, size))
+        let (name, said) = new.get_key_value(&plain(name))?;
+        met.insert(name);
+        Some(said.clone())
     });
-    if let Some(name) = new.keys().next() {
-        bail!("{name} is not in RECORD");
+    if let Some(name) = new.keys().find(|name| !met.contains(name)) {
+        bail!("{name} is not in RECORD, where its digest and size are to stand");
     }
     ensure!(!text.is_empty(), "RECORD is empty");
     Ok(text)
@@ -90,17 +124,36 @@ mod tests {
         assert_eq!(coded, ["", "Zg", "Zm8", "Zm9v", "Zm9vYg"]);
         assert_eq!(base64(&[0xfb, 0xff]), "-_8");
         let old = "a/b.so,sha256=x,5\r\n\"a,\"\"c\",sha256=y,7\nRECORD,,\n";
-        let new = |names: &[&str]| -> New {
-            names.iter().map(|name| ((*name).to_owned(), (b"foo".to_vec(), 3))).collect()
+        let updated = |old: &str, names: &[&str]| {
+            let said = fields(b"foo", 3);
+            let new = names.iter().map(|name| ((*name).to_owned(), said.clone())).collect();
+            super::updated(old, &new)
         };
         assert_eq!(
-            updated(old, new(&["a/b.so"])).unwrap(),
+            updated(old, &["a/b.so"]).unwrap(),
             "a/b.so,sha256=Zm9v,3\r\n\"a,\"\"c\",sha256=y,7\nRECORD,,\n"
         );
         assert_eq!(
-            updated(old, new(&["a,\"c"])).unwrap(),
+            updated(old, &["a,\"c"]).unwrap(),
             "a/b.so,sha256=x,5\r\n\"a,\"\"c\",sha256=Zm9v,3\nRECORD,,\n"
         );
-        assert!(updated(old, new(&["other"])).is_err());
+        assert!(updated(old, &["other"]).is_err());
+        // as others write names, and a file twice
+        let old = "\u{feff}./a.so,sha256=x,5\nb\\c.so,sha256=x,5\na.so,sha256=x,5\n";
+        assert_eq!(
+            updated(old, &["a.so", "b/c.so"]).unwrap(),
+            old.replace("sha256=x,5", "sha256=Zm9v,3")
+        );
+    }
+
+    #[test]
+    fn digests_are_those_that_the_list_has() {
+        // FIPS 180-4, of "abc"
+        let file = Mapped::of(b"abc".to_vec());
+        let start = |before: &str| said(before, &file).split_at(20).0.to_owned();
+        assert_eq!(start("sha256=x,5"), "sha256=ungWv48Bz-pBQ");
+        assert_eq!(start("sha384=x,5"), "sha384=ywB1P0WjXou1o");
+        assert_eq!(start("\"sha512=x\",\"5\""), "sha512=3a81oZNherrMQ");
+        assert_eq!(start(","), start("md5=x,5"));
     }
 }

@@ -1,17 +1,18 @@
 //! `hoist wheel slim IN.whl -o OUT.whl --keep sm_80,sm_90,ptx --mode size`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use fatbin::CompressionMode;
+use flate2::Compression;
 use serde::Serialize;
 
 use super::record::{self, updated};
 use super::zip::{Member, New, Zip};
 use crate::budget::{Budget, FLOOR};
-use crate::cmd::fatbin::slim::digest;
 use crate::cmd::fatbin::slim::host::{HEADS, Outcome, Slimmed, Slimming, Tally};
 use crate::cmd::fatbin::unpacking::Unpacking;
 use crate::mapped::Mapped;
@@ -126,35 +127,38 @@ impl Slim {
 
     /// What becomes of the members with device code, and of the list of files.
     fn changed(&self, zip: &Zip<'_>, size: u64) -> Result<Changed> {
-        let list = list(zip)?;
+        let (index, member) = list(zip)?;
         let budget = Budget::new(self.how.limit, FLOOR, MOST, size);
+        let name = || Printable::from(&*member.name).to_string();
+        let old = zip.unpack(member, &budget).with_context(name)?;
+        let old = std::str::from_utf8(old.bytes()).with_context(name)?;
+        let rows = record::rows(old).map(|(name, said)| (record::plain(&name), said));
+        let rows = rows.collect::<Rows<'_>>();
         let mut changed = Changed::default();
         let unpacking = Unpacking::default();
         for (index, member) in zip.members.iter().enumerate() {
             if zip.begins_with(member, &HEADS) {
-                let done = self.member(zip, (index, member), &budget, &unpacking, &mut changed);
-                done.with_context(|| Printable::from(&*member.name).to_string())?;
+                let made =
+                    self.member(zip, (index, member), (&budget, &unpacking), &rows, &mut changed);
+                made.with_context(|| Printable::from(&*member.name).to_string())?;
             }
         }
+        changed.notes.extend(zip.unread());
         changed.tally.check()?;
         changed.notes.extend(changed.tally.notes(&self.how.keep));
-        changed.notes.extend(unpacking.note().into_iter().chain(unpacking.left()));
+        changed.notes.extend(unpacking.note());
         if changed.members.is_empty() {
             changed.notes.push(String::from("nothing of the wheel changes"));
             return Ok(changed);
         }
-        let (index, member) = list;
-        let name = || Printable::from(&*member.name).to_string();
-        let old = zip.unpack(member, &budget).with_context(name)?;
-        let old = std::str::from_utf8(old.bytes()).with_context(name)?;
-        let new = updated(old, core::mem::take(&mut changed.record)).with_context(name)?;
+        let new = updated(old, &changed.record).with_context(name)?;
         let new = Mapped::of(new.into_bytes());
-        changed.members.insert(index, member.pack(&new)?);
+        changed.members.insert(index, member.pack(&new, Compression::default())?);
         let is_signature = |member: &&Member| {
             member.name.ends_with(".dist-info/RECORD.jws")
                 || member.name.ends_with(".dist-info/RECORD.p7s")
         };
-        if let Some(signature) = zip.members.iter().find(is_signature) {
+        for signature in zip.members.iter().filter(is_signature) {
             let name = &signature.name;
             changed.notes.push(format!("{name} is kept: the signature does not hold any more"));
         }
@@ -166,25 +170,30 @@ impl Slim {
         &self,
         zip: &Zip<'_>,
         (index, member): (usize, &Member),
-        budget: &Budget,
-        unpacking: &Unpacking,
+        (budget, unpacking): (&Budget, &Unpacking),
+        rows: &Rows<'_>,
         changed: &mut Changed,
     ) -> Result<()> {
         let old = zip.unpack(member, budget)?;
         // of what stays as it is nothing loads in another time
         let mut own = Unpacking::default();
         let outcome = self.how.plan(&old, &own)?;
+        changed.notes.extend(own.left_of(&Printable::from(&*member.name).to_string()));
         let Some(slimmed) = changed.tally.count(&member.name, outcome) else {
             unpacking.extend(&own);
             return Ok(());
         };
-        let mut made = Some(Made::of(*slimmed, &old, member)?);
+        let is_alone = zip.members.iter().filter(|other| other.name == member.name).count() == 1;
+        ensure!(is_alone, "there are several members of this name, and RECORD means one of them");
+        let mut made = Some(Made::of(*slimmed, &old, member, rows, self.how.mode)?);
         // a wheel compresses small images that are not compressed together, and better than each alone
         if self.how.is_for_size() {
             let others = Unpacking::default();
             let other = self.how.without_mode().map(|how| how.plan(&old, &others));
             let other = match other.transpose()? {
-                Some(Outcome::Slimmed(slimmed)) => Some(Made::of(*slimmed, &old, member)?),
+                Some(Outcome::Slimmed(slimmed)) => {
+                    Some(Made::of(*slimmed, &old, member, rows, self.how.mode)?)
+                }
                 _ => None,
             };
             let size = |made: &Option<Made>| {
@@ -193,16 +202,18 @@ impl Slim {
             let (after, least) = (size(&made), size(&other));
             if after >= least {
                 let stays = if other.is_some() { "what is kept of it" } else { "it" };
-                changed.notes.push(format!(
-                    "{} would take {after} bytes of the wheel instead of {least}: {stays} stays as it is",
-                    Printable::from(&*member.name)
-                ));
+                if after > least {
+                    changed.notes.push(format!(
+                        "{} would take {after} bytes of the wheel instead of {least}: {stays} stays as it is",
+                        Printable::from(&*member.name)
+                    ));
+                }
                 (made, own) = (other, others);
             }
         }
-        let Some(Made { slimmed, digest, packed }) = made else { return Ok(()) };
+        let Some(Made { slimmed, said, packed }) = made else { return Ok(()) };
         unpacking.extend(&own);
-        changed.record.insert(member.name.clone(), (digest, slimmed.sizes.1));
+        changed.record.insert(record::plain(&member.name), said);
         changed.members.insert(index, packed);
         changed.rows.push(Row {
             file: member.name.clone(),
@@ -216,19 +227,42 @@ impl Slim {
     }
 }
 
+/// What the list of files says of each, by its plain name.
+type Rows<'r> = HashMap<String, &'r str>;
+
 /// A file of the wheel, made smaller and packed.
 struct Made {
     slimmed: Slimmed,
-    digest: Vec<u8>,
+    /// What is recorded of it.
+    said: String,
     packed: New,
 }
 
 impl Made {
-    fn of(slimmed: Slimmed, old: &Mapped, member: &Member) -> Result<Self> {
+    fn of(
+        slimmed: Slimmed,
+        old: &Mapped,
+        member: &Member,
+        rows: &Rows<'_>,
+        mode: Option<CompressionMode>,
+    ) -> Result<Self> {
         let mut file = tempfile::tempfile()?;
         slimmed.write(old, &mut file)?;
         let new = Mapped::map(&file)?;
-        Ok(Self { slimmed, digest: digest::bytes(&new), packed: member.pack(&new)? })
+        let before = rows.get(&record::plain(&member.name)).copied().unwrap_or_default();
+        let mut packed = match mode {
+            Some(CompressionMode::Size) => member.pack(&new, Compression::best())?,
+            _ => member.pack(&new, Compression::default())?,
+        };
+        // of little that changes another encoder may make more than there was
+        let is_fast = mode == Some(CompressionMode::Speed);
+        if !is_fast && packed.packed_size() >= member.packed_size() {
+            let best = member.pack(&new, Compression::best())?;
+            if best.packed_size() < packed.packed_size() {
+                packed = best;
+            }
+        }
+        Ok(Self { slimmed, said: record::said(before, &new), packed })
     }
 }
 

@@ -1,13 +1,14 @@
 //! Zip files with other contents of some members (APPNOTE 4.3): all that stays is copied, with its times, attributes and order.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{Read, Write};
 use std::ops::Range;
 
 use anyhow::{Context as _, Result, bail, ensure};
-use flate2::Crc;
 use flate2::read::DeflateDecoder;
+use flate2::{Compression, Crc};
 use zerocopy::IntoBytes as _;
 use zerocopy::byteorder::little_endian::U32;
 
@@ -17,8 +18,8 @@ use crate::printable::Printable;
 
 pub use deflate::deflate;
 use structs::{
-    CENTRAL, Central, DEFLATED, DESCRIPTOR, ENCRYPTED, LOCAL, Local, SIZES_BEHIND, STORED, at,
-    range,
+    CENTRAL, Central, DEFLATED, DESCRIPTOR, ENCRYPTED, LOCAL, Local, SIZES_BEHIND, STORED, UTF8,
+    at, range,
 };
 use zip64::{Directory, Values};
 
@@ -65,7 +66,8 @@ impl<'a> Zip<'a> {
     /// # Errors
     /// If the file is damaged, or has bytes between its parts.
     pub fn parse(bytes: &'a [u8]) -> Result<Self> {
-        let end = rawzip::ZipArchive::from_slice(bytes)?.eocd_offset();
+        let end = rawzip::ZipArchive::from_slice(bytes).context("is no whole zip file")?;
+        let end = end.eocd_offset();
         let directory = Directory::of(bytes, end)?;
         let mut members = Vec::new();
         let mut next = directory.start;
@@ -93,7 +95,7 @@ impl<'a> Zip<'a> {
         Ok(match member.central.method.get() {
             STORED => Box::new(data),
             DEFLATED => Box::new(DeflateDecoder::new(data)),
-            other => bail!("is compressed by method {other}"),
+            other => bail!("is compressed by method {other}{}", structs::method(other)),
         })
     }
 
@@ -105,6 +107,25 @@ impl<'a> Zip<'a> {
         let reader = self.reader(member).ok();
         let read = reader.map(|reader| reader.take(size as u64).read_to_end(&mut found));
         read.is_some_and(|read| read.is_ok()) && heads.iter().any(|head| found.starts_with(head))
+    }
+
+    /// What is said of members that cannot be read, and so are not looked at.
+    #[must_use]
+    pub fn unread(&self) -> Vec<String> {
+        let mut all: BTreeMap<String, (&str, usize)> = BTreeMap::new();
+        for member in self.members.iter().filter(|member| member.values.size > 0) {
+            if let Err(error) = self.reader(member) {
+                all.entry(error.to_string()).or_insert((&member.name, 0)).1 += 1;
+            }
+        }
+        let said = all.into_iter().map(|(why, (name, count))| {
+            let mut said = Printable::from(name).to_string();
+            if count > 1 {
+                let _ = write!(said, " and {} more", count - 1);
+            }
+            format!("{said}: {why}, which is not read: it stays as it is, whatever is in it")
+        });
+        said.collect()
     }
 
     /// The contents of a member, in a file without a name.
@@ -161,7 +182,8 @@ impl Member {
         let parts = [central.name, central.extra, central.comment];
         let end = parts.iter().fold(offset + header, |end, size| end + u64::from(size.get()));
         let names = offset + header..offset + header + u64::from(central.name.get());
-        let name = String::from_utf8_lossy(range(bytes, names.clone())?).into_owned();
+        let is_utf8 = central.flags.get() & UTF8 != 0;
+        let name = structs::name(range(bytes, names.clone())?, is_utf8);
         range(bytes, offset..end)?;
         let fields = names.end..names.end + u64::from(central.extra.get());
         let values =
@@ -235,16 +257,16 @@ impl Member {
         Ok(size + (size_of::<Local>() + name.len() + extra.len()) as u64)
     }
 
-    /// These contents, packed as the member was.
+    /// These contents, packed as the member was; if that is by Deflate, at a level.
     ///
     /// # Errors
     /// If the temporary file cannot be written.
-    pub fn pack(&self, content: &Mapped) -> Result<New> {
+    pub fn pack(&self, content: &Mapped, level: Compression) -> Result<New> {
         let mut file = tempfile::tempfile()?;
         let (crc, size) = if self.central.method == STORED {
             copy(&mut Chunks { file: content, at: 0 }, &mut file)?
         } else {
-            deflate(content, &mut file)?
+            deflate(content, level, &mut file)?
         };
         Ok(New { packed: Mapped::map(&file)?, crc, size })
     }

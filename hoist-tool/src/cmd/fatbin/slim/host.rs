@@ -21,8 +21,8 @@ use crate::number::number;
 /// How files of Windows begin (PE), which are not rewritten.
 const PE: &[u8] = b"MZ";
 
-/// How files begin that may have device code: ELF files, archives, and files of Windows.
-pub const HEADS: [&[u8]; 3] = [b"\x7fELF", b"!<arch>\n", PE];
+/// How files begin that may have device code: ELF files, archives, files of Windows, and fatbins by themselves.
+pub const HEADS: [&[u8]; 4] = [b"\x7fELF", b"!<arch>\n", PE, b"\x50\xed\x55\xba"];
 
 /// What becomes of device code.
 #[derive(Clone, Debug, clap::Args)]
@@ -56,6 +56,8 @@ pub enum Outcome {
     Without(Present),
     /// Nothing: it has device code, and is a file of Windows.
     Foreign,
+    /// Nothing: it begins as libraries and archives do, and is neither; why.
+    Damaged(String),
     /// It becomes smaller.
     Slimmed(Box<Slimmed>),
 }
@@ -69,6 +71,8 @@ pub struct Tally {
     pub left: Vec<String>,
     /// Of these, files of Windows.
     foreign: Vec<String>,
+    /// Files that are damaged, and why they cannot be read.
+    damaged: Vec<(String, String)>,
 }
 
 /// How a file becomes smaller.
@@ -118,6 +122,9 @@ impl Slimming {
                 |found: Result<Container<'_>, _>| matches!(found, Ok(Container::Region(_)));
             let has_code = found.into_iter().any(is_region);
             return Ok(if has_code { Outcome::Foreign } else { Outcome::NoCode });
+        }
+        if let Some(error) = fatbin::scans(file.bytes(), Search::Always).find_map(Result::err) {
+            return Ok(Outcome::Damaged(error.to_string()));
         }
         let budget = Budget::new(self.limit, FLOOR, TIMES, before);
         let all = regions(file, Search::Always)?;
@@ -240,6 +247,10 @@ impl Tally {
                 self.foreign.push(name.to_owned());
                 None
             }
+            Outcome::Damaged(why) => {
+                self.damaged.push((name.to_owned(), why));
+                None
+            }
             Outcome::Same(present) => {
                 self.present.extend(&present);
                 self.has_any = true;
@@ -259,6 +270,7 @@ impl Tally {
         self.present.extend(&other.present);
         self.left.extend(other.left);
         self.foreign.extend(other.foreign);
+        self.damaged.extend(other.damaged);
     }
 
     /// What is said of files that stay as they are, and of words of `keep` that keep nothing: they may be misspelt.
@@ -270,6 +282,10 @@ impl Tally {
             format!("{name} has nothing of what is kept, and stays as it is: --allow-empty takes all code out of it")
         });
         let idle = keep.iter().filter(|word| self.has_any && !self.present.kept.contains(word));
+        let damaged = self.damaged.iter().map(|(name, why)| {
+            format!("{name} cannot be read, and stays as it is, whatever is in it: {why}")
+        });
+        let left = left.chain(damaged);
         left.chain(idle.map(|word| format!("no file has {word}, which --keep names"))).collect()
     }
 

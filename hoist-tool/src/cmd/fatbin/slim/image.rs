@@ -103,7 +103,7 @@ fn report(
 ) -> Report {
     let Found { unpacking, tally, rows: files, mut notes } = found;
     notes.extend(tally.notes(&how.keep));
-    notes.extend(unpacking.note().into_iter().chain(unpacking.left()));
+    notes.extend(unpacking.note());
     if new.contents.is_empty() {
         notes.insert(String::from("nothing of the image changes"));
     } else {

@@ -17,12 +17,17 @@ const PIECE: usize = 4 << 20;
 ///
 /// # Errors
 /// If it cannot be written.
-pub fn deflate(content: &Mapped, to: &mut File) -> Result<(u32, u64)> {
-    deflate_pieces(content, PIECE, to)
+pub fn deflate(content: &Mapped, level: Compression, to: &mut File) -> Result<(u32, u64)> {
+    deflate_pieces(content, PIECE, level, to)
 }
 
 /// The same in pieces of some size.
-fn deflate_pieces(content: &Mapped, piece: usize, to: &mut File) -> Result<(u32, u64)> {
+fn deflate_pieces(
+    content: &Mapped,
+    piece: usize,
+    level: Compression,
+    to: &mut File,
+) -> Result<(u32, u64)> {
     let pieces: Vec<&[u8]> = match content.bytes() {
         [] => vec![&[]],
         bytes => bytes.chunks(piece).collect(),
@@ -31,7 +36,7 @@ fn deflate_pieces(content: &Mapped, piece: usize, to: &mut File) -> Result<(u32,
     let at_once = rayon::current_num_threads().saturating_mul(2).max(1);
     let (mut crc, mut at) = (Crc::new(), 0_u64);
     for (first, some) in (0..).step_by(at_once).zip(pieces.chunks(at_once)) {
-        let pack = |(index, piece): (usize, &&[u8])| deflated(piece, first + index == last);
+        let pack = |(index, piece): (usize, &&[u8])| deflated(piece, level, first + index == last);
         let packed: Vec<_> = some.par_iter().enumerate().map(pack).collect::<Result<_>>()?;
         for (sum, bytes) in packed {
             crc.combine(&sum);
@@ -45,10 +50,10 @@ fn deflate_pieces(content: &Mapped, piece: usize, to: &mut File) -> Result<(u32,
 }
 
 /// A piece of what is deflated, and its checksum; it ends at a byte, so that the next can follow.
-fn deflated(piece: &[u8], is_last: bool) -> Result<(Crc, Vec<u8>)> {
+fn deflated(piece: &[u8], level: Compression, is_last: bool) -> Result<(Crc, Vec<u8>)> {
     let mut crc = Crc::new();
     crc.update(piece);
-    let mut encoder = Compress::new(Compression::default(), false);
+    let mut encoder = Compress::new(level, false);
     let flush = if is_last { FlushCompress::Finish } else { FlushCompress::Sync };
     let mut packed = Vec::new();
     loop {
@@ -83,8 +88,8 @@ mod tests {
                 })
                 .collect();
             let mut file = tempfile::tempfile().unwrap();
-            let (crc, length) =
-                deflate_pieces(&Mapped::of(bytes.clone()), PIECE, &mut file).unwrap();
+            let (content, level) = (Mapped::of(bytes.clone()), Compression::default());
+            let (crc, length) = deflate_pieces(&content, PIECE, level, &mut file).unwrap();
             let mut whole = Crc::new();
             whole.update(&bytes);
             assert_eq!((crc, length), (whole.sum(), bytes.len() as u64), "{size}");

@@ -18,6 +18,13 @@ pub(super) const DEFLATED: u16 = 8;
 /// General purpose flags: encrypted; sizes stand behind the data.
 pub(super) const ENCRYPTED: u16 = 1;
 pub(super) const SIZES_BEHIND: u16 = 8;
+/// The name is UTF-8.
+pub(super) const UTF8: u16 = 1 << 11;
+
+/// Code page 437 from 0x80 on, which names are in otherwise (appendix D).
+const CODE_PAGE: &str = "\
+    ÇüéâäàåçêëèïîìÄÅÉæÆôöòûùÿÖÜ¢£¥₧ƒáíóúñÑªº¿⌐¬½¼¡«»░▒▓│┤╡╢╖╕╣║╗╝╜╛┐└┴┬├─┼╞╟╚╔╩╦╠═╬╧╨╤╥╙╘╒╓╫╪┘┌█▄▌▐▀\
+    αßΓπΣσµτΦΘΩδ∞φε∩≡±≥≤⌠⌡÷≈°∙·√ⁿ²■\u{a0}";
 
 /// A local file header (4.3.7).
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
@@ -100,6 +107,32 @@ pub(super) struct Locator {
     pub(super) disks: U32,
 }
 
+/// A name as text. Some write UTF-8 and do not say so.
+pub(super) fn name(bytes: &[u8], is_utf8: bool) -> String {
+    match str::from_utf8(bytes) {
+        Ok(name) => name.to_owned(),
+        Err(_) if is_utf8 => String::from_utf8_lossy(bytes).into_owned(),
+        Err(_) => bytes.iter().map(|&byte| letter(byte)).collect(),
+    }
+}
+
+fn letter(byte: u8) -> char {
+    let high = byte.checked_sub(0x80).map(usize::from);
+    high.and_then(|at| CODE_PAGE.chars().nth(at)).unwrap_or(char::from(byte))
+}
+
+/// What a method of compression is called (4.4.5), behind its number.
+pub(super) const fn method(number: u16) -> &'static str {
+    match number {
+        9 => " (Deflate64)",
+        12 => " (bzip2)",
+        14 => " (LZMA)",
+        93 => " (Zstandard)",
+        95 => " (XZ)",
+        _ => "",
+    }
+}
+
 /// The struct at an offset.
 pub(super) fn at<T: FromBytes + KnownLayout + Immutable>(
     bytes: &[u8],
@@ -116,4 +149,17 @@ pub(super) fn range(bytes: &[u8], range: Range<u64>) -> Result<&[u8]> {
     let found = usize::try_from(range.start).ok().zip(usize::try_from(range.end).ok());
     let found = found.and_then(|(start, end)| bytes.get(start..end));
     found.with_context(|| format!("{:#x}..{:#x} leaves the file", range.start, range.end))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_text() {
+        assert_eq!(CODE_PAGE.chars().count(), 128);
+        assert_eq!(name(b"l\x82b\xe1\xff.so", false), "lébß\u{a0}.so");
+        assert_eq!(name("lébß.so".as_bytes(), false), "lébß.so");
+        assert_eq!(name(b"l\x82b.so", true), "l\u{fffd}b.so");
+    }
 }

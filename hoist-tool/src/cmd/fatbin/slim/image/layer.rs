@@ -156,7 +156,7 @@ impl<'b> Layer<'b> {
                     _ => [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff],
                 };
                 file.write_all(&head)?;
-                let (crc, size) = zip::deflate(&tar, &mut file)?;
+                let (crc, size) = zip::deflate(&tar, flate2::Compression::default(), &mut file)?;
                 file.write_all(&crc.to_le_bytes())?;
                 file.write_all(&u32::try_from(size & u64::from(u32::MAX))?.to_le_bytes())?;
             }
@@ -182,7 +182,10 @@ fn library(
     let mut file = tempfile::tempfile()?;
     file.write_all(content)?;
     let old = Mapped::map(&file)?;
-    let outcome = how.plan(&old, &found.unpacking)?;
+    let own = Unpacking::default();
+    let outcome = how.plan(&old, &own)?;
+    found.unpacking.extend(&own);
+    found.notes.extend(own.left_of(&Printable::from(&*member.name).to_string()));
     let Some(slimmed) = found.tally.count(&member.name, outcome) else { return Ok(None) };
     let (size_before, size_after) = slimmed.sizes;
     if size_after >= size_before && how.keep.is_empty() {
