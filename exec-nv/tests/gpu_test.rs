@@ -370,7 +370,10 @@ fn nvdisasm_and_cuobjdump_read_every_step_of_the_ladder() {
     if !is_built(name) {
         return;
     }
-    for version in VERSIONS {
+    // of the versions the first and the last: a process of each tool for each step
+    let all = std::env::var_os("HOIST_NVIDIA_TOOLS").is_some();
+    let versions = if all { &VERSIONS[..] } else { &[VERSIONS[0], VERSIONS[3]] };
+    for version in versions.iter().copied() {
         for (tool, option) in [("nvdisasm", "-c"), ("cuobjdump", "-elf")] {
             for (step, (name, bytes, folder)) in ladder(version).into_iter().enumerate() {
                 let file = folder.path().join("step.cubin");

@@ -2,6 +2,7 @@
 #![cfg(feature = "driver")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -222,7 +223,15 @@ fn nvdisasm_and_cuobjdump_read_shells() {
     }
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("shell.cubin");
-    let count = each_shell(|path, kernel, _, _, _, shell| {
+    let all = std::env::var_os("HOIST_NVIDIA_TOOLS").is_some();
+    let mut files = BTreeSet::new();
+    let mut count = 0;
+    each_shell(|path, kernel, _, _, _, shell| {
+        // of the kernels of a file the first: each is a process of each tool
+        if !files.insert(path.to_owned()) && !all {
+            return;
+        }
+        count += 1;
         let label = format!("{}: {kernel}", path.display());
         std::fs::write(&file, shell).unwrap();
         let run = |name: &str, options: &[&str]| {
@@ -243,7 +252,7 @@ fn nvdisasm_and_cuobjdump_read_shells() {
         let listed = run("cuobjdump", &["-elf"]);
         assert!(listed.contains(&format!(".text.{kernel}")), "{label}: {listed}");
     });
-    assert!(count >= 50, "{count} shells");
+    assert!(count >= 10, "{count} shells");
 }
 
 fn read(name: &str) -> Vec<u8> {
