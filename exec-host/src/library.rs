@@ -28,8 +28,8 @@
 //!
 //! The dynamic loader knows nothing of such a library: the program's `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are
 //! opened later do not bind to it; [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. Libraries
-//! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them, and a `dlsym` (`RTLD_DEFAULT`, `RTLD_NEXT`). A library that
-//! is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
+//! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them, a `dlsym` (`RTLD_DEFAULT`, `RTLD_NEXT`), and a `dlopen` that looks into
+//! the folders of the library (`DT_RUNPATH`), which gives no handle of one out of bytes. A library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
 //! this one does not need. Versions that only say what a dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library
 //! loads that is too new for the process's. A library that wants to execute the stack is refused, and so is one of D whose runtime is a library of
 //! its own, which asks the dynamic loader for it.
@@ -37,6 +37,7 @@
 mod ahead;
 mod at_exit;
 mod by_name;
+pub(crate) mod d_runtime;
 mod definition;
 mod depth_first;
 pub(crate) mod described;
@@ -53,6 +54,7 @@ mod load;
 mod loaded;
 mod members;
 mod needed;
+pub(crate) mod opens;
 mod order;
 mod part;
 mod relocate;

@@ -254,6 +254,7 @@ impl Loader {
                 finished = Ok(done);
             }
         }
+        links.check()?;
         let finished = finished.map_err(|error| words::explain(error, &files, links))?;
         Ok((joined, finished))
     }

@@ -149,7 +149,20 @@ impl LoadedProgram {
                             error => Error::Named(error),
                         },
                     )?;
-                Some(Placed::new(parse(&bytes)?, image_limit(bytes.len() as u64))?)
+                let placed = parse(&bytes).map_err(Error::from);
+                let placed =
+                    placed.and_then(|file| Placed::new(file, image_limit(bytes.len() as u64)));
+                Some(placed.map_err(|error| {
+                    match error {
+                        // its dynamic loader's fault, which is not the program
+                        Error::Linked(error) => LibraryError::Needed {
+                            name: path.display().to_string(),
+                            cause: error.to_string(),
+                        }
+                        .into(),
+                        error => error,
+                    }
+                })?)
             }
         };
         Ok(Self { image: Placed::new(file, limit)?, interpreter })
@@ -193,6 +206,10 @@ impl LoadedProgram {
         let entry = self.interpreter.as_ref().map_or(self.image.entry, |loader| loader.entry);
         core::mem::forget((self, stack));
         reset_signals();
+        // the thread has the name of the program's file; the system cuts it
+        let file = arguments.first().map_or(&b""[..], |name| name.to_bytes());
+        let file = file.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let _ = CString::new(file).map(|file| rustix::thread::set_name(&file));
         // SAFETY: the stack is as the psABI has it, and the program is in memory, which nobody gives back.
         unsafe { machine::enter_program(entry, pointer) }
     }

@@ -21,6 +21,8 @@ use elf_core::names::{STB_LOCAL, STT_TLS, STV_DEFAULT, STV_PROTECTED};
 use elf_core::{ApplyErrorKind, Role, Slot};
 use elf_layout::{ErrorKind, Layout, StaticTlsBlock, ThreadLocal, TlsBlock};
 use library::{DynamicRelocation, Library};
+
+pub(crate) use library::that_needs;
 use pool::Share;
 
 /// The variables of a load, in every thread of the process. Dropped, they are given back.

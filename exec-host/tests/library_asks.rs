@@ -10,7 +10,11 @@
 
 mod system;
 
+use exec_host::library::{LibraryLoader, NeededLibrary};
+use exec_host::{Loader, Process};
+use std::process::Command;
 use system::libraries::{Libraries, call_ours};
+use system::of_this_machine;
 
 /// Asks by both handles for a name, and gives what the functions give: hundreds by `RTLD_DEFAULT`, ones by `RTLD_NEXT`, 9 for nothing.
 const ASKER: &str = "#define _GNU_SOURCE
@@ -79,7 +83,6 @@ fn the_next_of_the_c_library() {
 /// A library that is there already is in the scope of each that is opened with it, as long as that is there.
 #[test]
 fn scopes_come_and_go() {
-    use exec_host::library::LibraryLoader;
     let libraries = Libraries::new("asks-scopes");
     let source = format!("{ASKER}long probe(void) {{ return ask(\"of_user\"); }}");
     libraries.add("base", &source, &[], &[]);
@@ -106,6 +109,25 @@ fn who_wants_a_handle_of_the_dynamic_loader() {
     libraries.add("module", module, &["runtime"], &[]);
     let error = libraries.ours("module").unwrap_err().to_string();
     assert!(error.contains("_d_dso_registry"), "{error}");
+    let bytes = std::fs::read(libraries.path("module")).unwrap();
+    let source = |name: elf_core::Name<'_>| {
+        let bytes = std::fs::read(libraries.folder.path().join(name.to_str()?)).ok()?;
+        Some(NeededLibrary::bytes(bytes))
+    };
+    // SAFETY: the tests' libraries do no harm.
+    let lazily = unsafe { LibraryLoader::new().lazy().needed(source).open(bytes) };
+    let lazily = lazily.unwrap_err().to_string();
+    assert!(lazily.contains("_d_dso_registry"), "it cannot be put off: {lazily}");
+    let object = libraries.folder.path().join("module.o");
+    let mut compiler = Command::new(of_this_machine("gcc"));
+    let compiler = compiler.args(["-c", "-o"]).arg(&object);
+    assert!(compiler.arg(object.with_extension("c")).status().unwrap().success());
+    let object = std::fs::read(object).unwrap();
+    let mut runtime = Process::new();
+    // SAFETY: as above.
+    unsafe { runtime.open(libraries.path("runtime")) }.unwrap();
+    let refused = Loader::new().load([&object[..]], runtime).unwrap_err().to_string();
+    assert!(refused.contains("_d_dso_registry") && refused.contains("runtime"), "{refused}");
     libraries.add("both", &format!("{registry}{module}"), &[], &[]);
     assert_eq!(libraries.probe("both"), 7);
 }

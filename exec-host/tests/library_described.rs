@@ -75,3 +75,32 @@ fn what_is_gone_is_not_found() {
     drop(one);
     assert_eq!(knows(&asks, address), 0);
 }
+
+/// By the name that `dladdr` gives, and with the variables that this thread has.
+#[test]
+fn libraries_are_shown_with_their_names() {
+    let libraries = Libraries::new("shown");
+    let source = "#define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <link.h>
+        #include <string.h>
+        static __thread long variable = 3;
+        static long found;
+        static int each(struct dl_phdr_info *info, size_t size, void *name) {
+            if (strcmp(info->dlpi_name, name)) return 0;
+            long distance = (char *)&variable - (char *)info->dlpi_tls_data;
+            for (int i = 0; i < info->dlpi_phnum; i++)
+                if (info->dlpi_phdr[i].p_type == PT_TLS && distance >= 0)
+                    found += distance < (long)info->dlpi_phdr[i].p_memsz;
+            return 0;
+        }
+        long probe(void) {
+            Dl_info info;
+            variable++;
+            if (!dladdr((void *)each, &info) || !info.dli_fname[0]) return -1;
+            dl_iterate_phdr(each, (void *)info.dli_fname);
+            return found;
+        }";
+    libraries.add("one", source, &[], &[]);
+    assert_eq!(libraries.probe("one"), 1);
+}

@@ -116,3 +116,31 @@ fn the_process_ends() {
         assert_eq!(ours.matches('-').count(), graph.len(), "{ours}");
     }
 }
+
+/// Who ends the process in a constructor is finalized, too.
+#[test]
+fn a_constructor_ends_the_process() {
+    let libraries = Libraries::new("exits");
+    libraries.add_telling("lower", &[]);
+    let log = libraries.folder.path().join("log");
+    let source = format!(
+        "#include <fcntl.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        __attribute__((constructor)) static void first(void) {{ exit(5); }}
+        __attribute__((destructor)) static void last(void) {{
+            if (write(open(\"{}\", O_WRONLY | O_APPEND), \"-upper \", 7) < 0) _exit(9);
+        }}",
+        log.display()
+    );
+    libraries.add("upper", &source, &["lower"], &[]);
+    for how in ["ours", "loader"] {
+        let mut child = itself();
+        let child = child.args(["--exact", "child", "--nocapture"]);
+        let folder = libraries.folder.path().display();
+        let child = child.env(OPENS, format!("{how} {folder} {}", libraries.soname("upper")));
+        let output = child.output().unwrap();
+        assert_eq!(output.status.code(), Some(5), "{how}: {output:?}");
+        assert_eq!(libraries.told(), "+lower -upper -lower ", "{how}");
+    }
+}

@@ -131,6 +131,7 @@ fn the_process_ends_if_there_is_none() {
         let output = child.output().unwrap();
         assert_eq!(output.status.code(), Some(127), "{how}: {output:?}");
         let words = String::from_utf8_lossy(&output.stderr);
+        assert!(words.contains(&*libraries.path("calls").to_string_lossy()), "{how}: {words}");
         assert!(words.contains("symbol lookup error") && words.contains("nowhere"), "{words}");
     }
 }

@@ -25,6 +25,7 @@ const PROGRAM: &str = r#"
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 static __thread int variable = 5;
 static int one(void) { return 3; }
@@ -35,6 +36,10 @@ __attribute__((constructor)) static void first(void) { variable++; }
 int main(int argc, char **argv, char **envp) {
     if (getauxval(AT_PAGESZ) != sysconf(_SC_PAGESIZE) || getauxval(AT_UID) != getuid()) return 100;
     if (getauxval(AT_ENTRY) == 0 || !getauxval(AT_RANDOM)) return 101;
+    char *end = argv[0], title[17] = "";
+    for (char **next = argv; next < argv + argc; end = *next + strlen(*next) + 1, next++)
+        if (*next != end) return 102;
+    if (envp[0] != end || prctl(PR_GET_NAME, title) || strcmp(title, "program")) return 103;
     char *text = malloc(100000);
     strcpy(text, argv[argc - 1]);
     atexit(last);

@@ -96,6 +96,7 @@ fn stands_for(symbols: &Option<SymbolTable<'_>>, image: &Image<'_>, address: u64
         "_dl_find_object",
         "dl_iterate_phdr",
         "dladdr",
+        "dlopen",
         "dlsym",
         "dlvsym",
     ];

@@ -191,12 +191,17 @@ unsafe fn find_in_library(
     let find = OF_LIBRARIES.get()?;
     let found = find(place, reference, caller.addr() as u64)?;
     let Some(address) = found else {
-        let nowhere = match place {
-            Place::Default => version.unwrap_or(c"of any"),
-            Place::Next => c"behind the caller",
-        };
-        // SAFETY: asks all, who have it not, so that there are words of an error.
-        let _ = unsafe { c_library::dlvsym(libc::RTLD_DEFAULT, name, nowhere) };
+        // asks all, who have it not, so that there are words of an error
+        // SAFETY: they are strings.
+        unsafe {
+            let found = match version.filter(|_| place == Place::Default) {
+                Some(version) => c_library::dlvsym(libc::RTLD_DEFAULT, name, version),
+                None => libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()),
+            };
+            if !found.is_null() {
+                let _ = c_library::dlvsym(libc::RTLD_DEFAULT, name, c"behind the caller");
+            }
+        }
         return Some(ptr::null_mut());
     };
     // SAFETY: forgets what is said of the libraries that were asked and have it not.

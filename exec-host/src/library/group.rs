@@ -1,16 +1,18 @@
 //! The libraries of a load: the one that is opened, and those out of bytes that it needs, breadth first.
 
 use super::error::LibraryError;
+use super::handle::Handle;
 use super::loaded::{Bytes, Member, image};
 use super::needed::{self, Given};
 use crate::error::Error;
 use elf_core::names::{
     DF_1_NOOPEN, DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_AUXILIARY, DT_BIND_NOW, DT_FILTER, DT_NEEDED,
+    PT_DYNAMIC,
 };
 use elf_core::{Name, SegmentFlags};
 use elf_image::{DynamicFacts, Image};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A library that is to be loaded.
@@ -20,6 +22,8 @@ pub(crate) struct Node {
     pub(crate) name: Box<[u8]>,
     /// By which it is needed; nothing of the one that is opened.
     wanted: Box<[u8]>,
+    /// The folder that it is said to be in.
+    pub(crate) folder: Option<PathBuf>,
     /// Who needs it first.
     parent: usize,
     pub(crate) facts: DynamicFacts,
@@ -28,6 +32,8 @@ pub(crate) struct Node {
     pub(crate) needed: Vec<Edge>,
     /// What is asked before it, in order (`DT_FILTER`, `DT_AUXILIARY`).
     pub(crate) stand_ins: Vec<Edge>,
+    /// As what the dynamic loader has loaded these for it.
+    pub(crate) kept: Option<Arc<Handle>>,
     /// What `dladdr` calls it: its path, if that is known, else a name.
     pub(crate) file: Box<[u8]>,
 }
@@ -46,17 +52,35 @@ const MOST: usize = 1024;
 impl Node {
     fn new(bytes: Bytes, wanted: &[u8], parent: usize) -> Result<Self, LibraryError> {
         let found = image((*bytes).as_ref())?;
+        let nothing = || refused("a file without a dynamic section");
+        // one with debugging information only has the program headers still
+        let mut segments = found.file().segments().iter();
+        if segments.any(|segment| segment.r#type == PT_DYNAMIC && segment.file_size == 0) {
+            return Err(nothing());
+        }
         let facts = found.facts()?;
         refuse(&found, &facts)?;
-        let dynamic = found.dynamic()?;
-        let dynamic = dynamic.ok_or_else(|| refused("a file without a dynamic section"))?;
+        let dynamic = found.dynamic()?.ok_or_else(nothing)?;
         let name: Box<[u8]> = needed::name(&dynamic)?.as_bytes().into();
         let file = if name.is_empty() { wanted.into() } else { name.clone() };
         let binds_now = facts.flags & DF_BIND_NOW != 0
             || facts.flags_1 & DF_1_NOW != 0
             || dynamic.value(DT_BIND_NOW).is_some();
-        let (wanted, needed, stand_ins) = (wanted.into(), Vec::new(), Vec::new());
-        Ok(Self { bytes, name, wanted, parent, facts, binds_now, needed, stand_ins, file })
+        let (wanted, folder) = (wanted.into(), None);
+        let (needed, stand_ins, kept) = (Vec::new(), Vec::new(), None);
+        Ok(Self {
+            bytes,
+            name,
+            wanted,
+            folder,
+            parent,
+            facts,
+            binds_now,
+            needed,
+            stand_ins,
+            kept,
+            file,
+        })
     }
 
     /// What it needs, in order, and whether that is asked before it.
@@ -86,6 +110,7 @@ pub(crate) unsafe fn collect(
     if let Some(path) = given.path {
         first.file = path.as_os_str().as_bytes().into();
     }
+    first.folder = folder.map(Path::to_owned);
     let mut nodes = vec![first];
     let mut index = 0;
     while index < nodes.len() {
@@ -94,7 +119,7 @@ pub(crate) unsafe fn collect(
         let found = unsafe { edges(&chain, &mut nodes, given, folder) };
         let found = found.map_err(|error| explain(&nodes, index, error.into()))?;
         if let Some(node) = nodes.get_mut(index) {
-            (node.needed, node.stand_ins) = found;
+            (node.needed, node.stand_ins, node.kept) = (found.needed, found.stand_ins, found.kept);
         }
         index = index.saturating_add(1);
     }
@@ -125,13 +150,21 @@ fn needers(nodes: &[Node], index: usize) -> Vec<(usize, Bytes)> {
     chain
 }
 
+/// What a library needs.
+#[derive(Default)]
+struct Found {
+    needed: Vec<Edge>,
+    stand_ins: Vec<Edge>,
+    kept: Option<Arc<Handle>>,
+}
+
 /// What the first library of the chain needs, in order, and what stands in for it.
 unsafe fn edges(
     chain: &[(usize, Bytes)],
     nodes: &mut Vec<Node>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
-) -> Result<(Vec<Edge>, Vec<Edge>), LibraryError> {
+) -> Result<Found, LibraryError> {
     let mut needers = Vec::new();
     for (index, bytes) in chain {
         let folder = folder.filter(|_| *index == 0).map(Path::to_owned);
@@ -145,19 +178,22 @@ unsafe fn edges(
         let name = name.map_err(elf_image::Error::from)?;
         found.push((name, out_of_bytes(name, *index, nodes, given)?));
     }
+    let of_process = |handle| Edge::Member(Member::Process(Arc::new(handle)));
+    let mut missing = Vec::new();
+    for (name, edge) in found.iter_mut().filter(|(_, edge)| edge.is_none()) {
+        *edge = needed::there(&needers, *name).map(of_process);
+        missing.extend(edge.is_none().then_some(*name));
+    }
+    // SAFETY: as the caller guarantees. Who of several cannot be loaded is found out below.
+    let kept = unsafe { needed::load(&needers, &missing) }.ok().flatten();
     let mut edges = Vec::new();
-    // constructors of the last run first, as ld.so has it
-    for (name, edge) in found.into_iter().rev() {
+    for (name, edge) in found {
         edges.push(match edge {
             Some(edge) => edge,
-            None => {
-                // SAFETY: as the caller guarantees.
-                let handle = unsafe { needed::of_loader(&needers, name) }?;
-                Edge::Member(Member::Process(Arc::new(handle)))
-            }
+            // SAFETY: as the caller guarantees.
+            None => of_process(unsafe { needed::of_loader(&needers, name) }?),
         });
     }
-    edges.reverse();
     let mut stand_ins = Vec::new();
     for (tag, is_wanted) in [(DT_FILTER, true), (DT_AUXILIARY, false)] {
         for name in dynamic.texts(tag) {
@@ -176,7 +212,7 @@ unsafe fn edges(
             }
         }
     }
-    Ok((edges, stand_ins))
+    Ok(Found { needed: edges, stand_ins, kept: kept.map(Arc::new) })
 }
 
 /// The library of this name that is loaded out of bytes, or is to be.

@@ -62,12 +62,13 @@ enum Names {
 }
 
 /// The names of functions that [stand for](super::scope::stands_for) the process's.
-pub(crate) const OWN: [&str; 7] = [
+pub(crate) const OWN: [&str; 8] = [
     "__cxa_thread_atexit_impl",
     "__cxa_thread_atexit",
     unwind::ASKED,
     "dl_iterate_phdr",
     "dladdr",
+    "dlopen",
     "dlsym",
     "dlvsym",
 ];

@@ -20,7 +20,7 @@ pub(crate) struct LateFunctions {
 }
 
 impl LateFunctions {
-    /// The address of a stub that leads to the function when it is called, for the library of this name.
+    /// The address of a stub that leads to the function when it is called, for the library that is called so.
     ///
     /// # Errors
     /// There is no memory.
@@ -58,6 +58,7 @@ fn find(name: &[u8], version: Option<&[u8]>) -> Option<LazyTarget> {
 /// Ends the process, as the dynamic loader does: who has called the function has no other way.
 fn end(name: &[u8], version: Option<&[u8]>, library: &[u8]) -> ! {
     let version = version.map(|version| format!(", version {}", Name(version)));
+    let library = if library.is_empty() { &b"a library without a name"[..] } else { library };
     let words = format!(
         "{}: symbol lookup error: undefined symbol: {}{}\n",
         Name(library),

@@ -16,6 +16,7 @@ use super::versions;
 use crate::dlsym::names;
 use crate::error::Error;
 use crate::start;
+use crate::symbols::Keeper;
 use crate::threads::exit;
 use crate::unwind;
 use core::cell::{Cell, RefCell};
@@ -56,12 +57,13 @@ pub(crate) unsafe fn load(
     }
     held.iter().for_each(Held::end_with_process);
     let mut calls: Vec<Option<Calls>> = calls.into_iter().map(Some).collect();
-    for index in order::first(&nodes).into_iter().rev() {
+    for index in order::to_initialize(&nodes) {
         let calls = calls.get_mut(index).and_then(Option::take);
         if let (Some(library), Some(calls)) = (held.get(index), calls) {
+            // a constructor may end the process
+            let _ = library.finalize.set(calls.finalize);
             // SAFETY: the addresses are in the code; the caller guarantees it.
             unsafe { start::of_process().call(&calls.initialize) };
-            let _ = library.finalize.set(calls.finalize);
         }
     }
     let nothing = || LibraryError::Refused { reason: "nothing is loaded".into() };
@@ -94,7 +96,7 @@ unsafe fn prepare(
         let exports = exports.map_err(|error| explain(nodes, index, error.into()))?;
         let is_symbolic = part.facts.is_symbolic || part.facts.flags & DF_SYMBOLIC != 0;
         let bias = part.mapped.bias;
-        own.push(Own { name: &node.name, exports, bias, is_symbolic, block: Cell::new(None) });
+        own.push(Own { file: &node.file, exports, bias, is_symbolic, block: Cell::new(None) });
         parts.push(part);
     }
     // code of one may reach variables of another at one distance from the thread pointer
@@ -128,7 +130,8 @@ unsafe fn prepare(
         parts.into_iter().zip(nodes).zip(found).enumerate()
     {
         let own = keepers.iter().filter(|(of, _)| *of == index);
-        let keepers = own.map(|(_, keeper)| Arc::clone(keeper)).chain(late).collect();
+        let kept = node.kept.iter().map(|kept| Arc::clone(kept) as Keeper);
+        let keepers = own.map(|(_, keeper)| Arc::clone(keeper)).chain(late).chain(kept).collect();
         // SAFETY: the caller guarantees the code.
         let finished = unsafe { part.finish(node, given, pairs, externals, keepers) };
         let (loaded, calls) = finished.map_err(|error| explain(nodes, index, error))?;

@@ -17,6 +17,7 @@ use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{File, Name, Symbol};
 use elf_image::{AddressKind, Error, Exports, Image, SymbolReference};
 use elf_layout::StaticTlsBlock;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 /// Bytes of a file, whatever holds them.
@@ -72,10 +73,12 @@ pub(crate) struct Loaded {
     pub(crate) bytes: Bytes,
     /// The name that others need it by (`DT_SONAME`).
     pub(crate) name: Box<[u8]>,
+    /// The folder that it is said to be in.
+    pub(crate) folder: Option<PathBuf>,
     /// What is added to addresses of the file.
     pub(crate) bias: u64,
     pub(crate) code: Vec<Range<u64>>,
-    /// Destructors, in the order to call them, once constructors have run.
+    /// Destructors, in the order to call them, once constructors have begun to run.
     pub(crate) finalize: OnceLock<Vec<u64>>,
     #[expect(dead_code, reason = "dropped before the memory")]
     pub(crate) observed: Vec<Observed>,

@@ -5,11 +5,12 @@ use super::handle::Handle;
 use super::loaded::{Bytes, Held};
 use crate::observer::Observer;
 use crate::symbols::Symbols;
+use crate::threads::that_needs;
 use core::fmt;
-use elf_core::names::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_SONAME};
-use elf_core::{DynamicSection, File, Name};
-use std::ffi::{CString, OsStr, OsString};
-use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use elf_core::names::{DT_RPATH, DT_RUNPATH, DT_SONAME};
+use elf_core::{DynamicSection, Name};
+use std::ffi::{CStr, CString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -107,6 +108,51 @@ impl Given<'_> {
 /// A library that needs another one, and the folder that it is in, if that is known.
 pub(crate) type Needer<'a> = (DynamicSection<'a>, Option<PathBuf>);
 
+/// The name that the dynamic loader knows what the first of `needers` needs by: a path may begin with the folder of who needs it.
+fn known_as(needers: &[Needer<'_>], name: Name<'_>) -> Result<CString, LibraryError> {
+    let folder = needers.first().and_then(|(_, folder)| folder.as_deref());
+    let known = expanded(name.as_bytes(), folder).unwrap_or_else(|| name.as_bytes().into());
+    CString::new(known).map_err(|error| failed(name, error.to_string()))
+}
+
+fn failed(name: Name<'_>, cause: String) -> LibraryError {
+    LibraryError::Needed { name: name.to_string(), cause }
+}
+
+/// What the first of `needers` needs by this name, if it is there: as for ld.so wherever it came from.
+pub(crate) fn there(needers: &[Needer<'_>], name: Name<'_>) -> Option<Handle> {
+    Handle::if_loaded(&known_as(needers, name).ok()?)
+}
+
+/// Has the dynamic loader load what the first of `needers`, which the second needs, and so on, needs by these names, as it would for a library of its own: in the order
+/// of their constructors, and they look into each other. What is given keeps them.
+///
+/// # Errors
+/// That of the last name, which may be another one's.
+///
+/// # Safety
+/// Constructors run.
+pub(crate) unsafe fn load(
+    needers: &[Needer<'_>],
+    names: &[Name<'_>],
+) -> Result<Option<Handle>, LibraryError> {
+    let Some(last) = names.last() else { return Ok(None) };
+    let known = names.iter().map(|name| known_as(needers, *name));
+    let known = known.collect::<Result<Vec<_>, _>>()?;
+    let listed = folders(needers).filter(|_| known.iter().any(|name| !is_path(name)));
+    if let ([only], None) = (&known[..], &listed) {
+        // SAFETY: as the caller guarantees.
+        return unsafe { Handle::library(only) }.map(Some).map_err(|words| failed(*last, words));
+    }
+    let known: Vec<&[u8]> = known.iter().map(|name| name.as_bytes()).collect();
+    let listed = listed.as_ref().map(|(tag, list)| (*tag, &list[..]));
+    let library = that_needs(&known, listed).map_err(|error| failed(*last, error.to_string()));
+    let (_file, path) = library?;
+    let path = CString::new(path).map_err(|error| failed(*last, error.to_string()))?;
+    // SAFETY: as the caller guarantees.
+    unsafe { Handle::library(&path) }.map(Some).map_err(|words| failed(*last, words))
+}
+
 /// The library of this name that the dynamic loader has, or finds: for the first of `needers`, which the second needs, and so on.
 ///
 /// # Safety
@@ -115,109 +161,56 @@ pub(crate) unsafe fn of_loader(
     needers: &[Needer<'_>],
     name: Name<'_>,
 ) -> Result<Handle, LibraryError> {
-    let failed = |cause| LibraryError::Needed { name: name.to_string(), cause };
-    let text = |bytes: &[u8]| CString::new(bytes).map_err(|error| failed(error.to_string()));
-    let plain = text(name.as_bytes())?;
-    // as ld.so: what is there of this name is it, wherever it came from
-    if let Some(handle) = Handle::if_loaded(&plain) {
+    if let Some(handle) = there(needers, name) {
         return Ok(handle);
     }
-    let (folders, is_inherited) = folders(needers);
-    let path = in_folders(&folders, name);
-    let mut first = Vec::new();
-    if let Some(path) = path.as_ref().filter(|_| is_inherited) {
-        // SAFETY: as the caller guarantees.
-        unsafe { open_needed(path, &folders, &mut vec![path.clone()], &mut first) };
-    }
-    let path = path.map_or(Ok(plain), |path| text(path.as_os_str().as_bytes()))?;
     // SAFETY: as the caller guarantees.
-    unsafe { Handle::library(&path) }.map_err(failed)
+    let kept = unsafe { load(needers, &[name]) }?;
+    // it is there now, by this name
+    let handle = there(needers, name).or(kept);
+    handle.ok_or_else(|| failed(name, String::from("the dynamic loader does not say where it is")))
 }
 
-/// The folders in which ld.so looks first for what the first of `needers` needs, and whether it looks there for what that needs, too:
-/// `DT_RUNPATH` is a library's own, and comes behind what the user says; `DT_RPATH` is also that of all who need it.
-fn folders(needers: &[Needer<'_>]) -> (Vec<PathBuf>, bool) {
+fn is_path(name: &CStr) -> bool {
+    name.to_bytes().contains(&b'/')
+}
+
+/// The folders in which ld.so looks for what the first of `needers` needs, as libraries list them, and how it is told:
+/// `DT_RUNPATH` is a library's own, and comes behind what the user says; `DT_RPATH` is also that of all who need it, and of all that is needed.
+pub(super) fn folders(needers: &[Needer<'_>]) -> Option<(u64, Vec<u8>)> {
     let of = |(dynamic, folder): &Needer<'_>, tag: u64| {
-        let list = dynamic.texts(tag).next().and_then(Result::ok);
-        list.map(|list| expanded(list.as_bytes(), folder.as_deref()))
+        let list = dynamic.texts(tag).next().and_then(Result::ok)?;
+        let entries = list.as_bytes().split(|&byte| byte == b':' || byte == b';');
+        let entries = entries.filter_map(|entry| expanded(entry, folder.as_deref()));
+        Some(entries.collect::<Vec<_>>().join(&b':'))
     };
-    if let Some(own) = needers.first().and_then(|needer| of(needer, DT_RUNPATH)) {
-        let users = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
-        let users = expanded(users.as_bytes(), None);
-        return (users.into_iter().chain(own).collect(), false);
-    }
-    let all = needers.iter().filter(|needer| of(needer, DT_RUNPATH).is_none());
-    (all.filter_map(|needer| of(needer, DT_RPATH)).flatten().collect(), true)
+    let (tag, list) = match needers.first().and_then(|needer| of(needer, DT_RUNPATH)) {
+        Some(own) => (DT_RUNPATH, own),
+        None => {
+            let all = needers.iter().filter(|needer| of(needer, DT_RUNPATH).is_none());
+            let lists = all.filter_map(|needer| of(needer, DT_RPATH));
+            (DT_RPATH, lists.filter(|list| !list.is_empty()).collect::<Vec<_>>().join(&b':'))
+        }
+    };
+    (!list.is_empty()).then_some((tag, list))
 }
 
-/// The folders of a list, those that are known: `$ORIGIN` is `folder`.
-fn expanded(list: &[u8], folder: Option<&Path>) -> Vec<PathBuf> {
-    let entry = |entry: &[u8]| {
-        let (mut path, mut rest) = (Vec::new(), entry);
-        while let Some((first, behind)) = rest.split_first() {
-            let origin = [&b"${ORIGIN}"[..], b"$ORIGIN"]
-                .into_iter()
-                .find_map(|word| rest.strip_prefix(word));
-            if let Some(behind) = origin {
-                path.extend_from_slice(folder?.as_os_str().as_bytes());
-                rest = behind;
-            } else {
-                path.push(*first);
-                rest = behind;
+/// A path with `folder` for `$ORIGIN`; none if that is not known, or cannot be said in a list. Other words with `$` are for the dynamic loader.
+pub(super) fn expanded(entry: &[u8], folder: Option<&Path>) -> Option<Vec<u8>> {
+    let (mut path, mut rest) = (Vec::new(), entry);
+    while let Some((first, behind)) = rest.split_first() {
+        let words = [&b"${ORIGIN}"[..], b"$ORIGIN"];
+        if let Some(behind) = words.into_iter().find_map(|word| rest.strip_prefix(word)) {
+            let folder = folder?.as_os_str().as_bytes();
+            if folder.iter().any(|byte| b":;$".contains(byte)) {
+                return None;
             }
+            path.extend_from_slice(folder);
+            rest = behind;
+        } else {
+            path.push(*first);
+            rest = behind;
         }
-        Some(PathBuf::from(OsString::from_vec(path)))
-    };
-    let entries = list.split(|&byte| byte == b':' || byte == b';').filter_map(entry);
-    entries.filter(|folder| folder.is_absolute()).collect()
-}
-
-/// The file of this name in the first folder that has one.
-fn in_folders(folders: &[PathBuf], name: Name<'_>) -> Option<PathBuf> {
-    if name.as_bytes().contains(&b'/') {
-        return None;
     }
-    let name = OsStr::from_bytes(name.as_bytes());
-    folders.iter().map(|folder| folder.join(name)).find(|path| path.is_file())
-}
-
-/// Opens what a library of the dynamic loader needs of folders that are searched for who needs it: the dynamic loader knows nothing of them.
-/// What cannot be opened it will say.
-///
-/// # Safety
-/// Constructors run.
-unsafe fn open_needed(
-    path: &Path,
-    folders: &[PathBuf],
-    known: &mut Vec<PathBuf>,
-    opened: &mut Vec<Handle>,
-) {
-    let Ok(bytes) = std::fs::read(path) else { return };
-    let Ok(file) = File::parse_segments(&bytes) else { return };
-    let Ok(Some(dynamic)) = file.dynamic_by_segment() else { return };
-    let own = expanded_own(&dynamic, path);
-    if dynamic.value(DT_RUNPATH).is_some() {
-        return;
-    }
-    for name in dynamic.texts(DT_NEEDED).filter_map(Result::ok) {
-        let Ok(plain) = CString::new(name.as_bytes()) else { continue };
-        if in_folders(&own, name).is_some() || Handle::if_loaded(&plain).is_some() {
-            continue;
-        }
-        let Some(path) = in_folders(folders, name).filter(|path| !known.contains(path)) else {
-            continue;
-        };
-        known.push(path.clone());
-        // SAFETY: as the caller guarantees.
-        unsafe { open_needed(&path, folders, known, opened) };
-        let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { continue };
-        // SAFETY: as above.
-        opened.extend(unsafe { Handle::library(&path) });
-    }
-}
-
-/// The folders that a library at `path` has itself searched, for all.
-fn expanded_own(dynamic: &DynamicSection<'_>, path: &Path) -> Vec<PathBuf> {
-    let list = dynamic.texts(DT_RPATH).next().and_then(Result::ok);
-    list.map(|list| expanded(list.as_bytes(), path.parent())).unwrap_or_default()
+    Some(path)
 }

@@ -3,6 +3,7 @@
 use super::depth_first::sorted;
 use super::group::{Edge, Node};
 use super::search_list::{Graph, Leads, SearchList};
+use elf_core::names::DF_1_INITFIRST;
 
 /// The libraries of the load that one of them needs.
 fn needed(node: &Node) -> impl Iterator<Item = usize> {
@@ -58,6 +59,17 @@ pub(crate) fn first(nodes: &[Node]) -> Vec<usize> {
     let others = listed(nodes).into_iter().rev().filter(|index| *index != 0);
     let mut order = sorted(others, nodes.len(), leads);
     order.insert(0, 0);
+    order
+}
+
+/// The order in which constructors run: of those that want to be first (`DF_1_INITFIRST`) the last one is, and no other.
+pub(crate) fn to_initialize(nodes: &[Node]) -> Vec<usize> {
+    let mut order = first(nodes);
+    order.reverse();
+    let before_all = nodes.iter().rposition(|node| node.facts.flags_1 & DF_1_INITFIRST != 0);
+    if let Some(place) = before_all.and_then(|it| order.iter().position(|index| *index == it)) {
+        order.get_mut(..=place).unwrap_or_default().rotate_right(1);
+    }
     order
 }
 

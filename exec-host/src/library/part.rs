@@ -26,6 +26,7 @@ use elf_core::{
 };
 use elf_image::{DynamicFacts, ErrorKind, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
+use std::ffi::CString;
 use std::sync::{Arc, OnceLock};
 
 /// Functions that are called first and last.
@@ -171,6 +172,7 @@ impl<'n> Part<'n> {
                 })
                 .collect(),
             variables: threads.as_ref().map(Threads::range_end),
+            name: CString::new(&*node.file).unwrap_or_default(),
         };
         // SAFETY: the pages are the library's, which keeps them, and are relocated; nobody writes to a table of unwinders.
         let table = unwind::table_of(&image).map(|(header, size)| unsafe {
@@ -193,6 +195,7 @@ impl<'n> Part<'n> {
         let loaded = Loaded {
             bytes: Arc::clone(&node.bytes),
             name: node.name.clone(),
+            folder: node.folder.clone(),
             bias,
             code,
             finalize: OnceLock::new(),

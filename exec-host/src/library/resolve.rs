@@ -1,5 +1,6 @@
 //! What relocations of a library are told of symbols.
 
+use super::d_runtime;
 use super::definition::Definition;
 use super::error::LibraryError;
 use super::late::LateFunctions;
@@ -39,9 +40,6 @@ pub(crate) struct Resolver<'r, 's> {
     /// Functions that nobody has yet, if they may be looked for when they are called.
     pub(crate) late: Option<LateFunctions>,
 }
-
-/// By which code of D says that it is there: a runtime that is a library itself ends the process if the dynamic loader does not know who calls.
-const D_RUNTIME: &[u8] = b"_d_dso_registry";
 
 /// For how many versions and addresses there is room from the beginning.
 const MANY: usize = 64;
@@ -92,6 +90,13 @@ impl<'r, 's> Resolver<'r, 's> {
     pub(crate) fn why(&self, symbol: u32) -> Option<LibraryError> {
         let last = self.failed.borrow_mut().take();
         last.filter(|(of, _)| *of == symbol).map(|(_, why)| why)
+    }
+
+    /// Whether nothing but that nobody has it speaks against the symbol of this index.
+    fn is_nobodys(&self, symbol: u32) -> bool {
+        let failed = self.failed.borrow();
+        let why = failed.as_ref().filter(|(of, _)| *of == symbol);
+        matches!(why, None | Some((_, LibraryError::Undefined { .. })))
     }
 
     /// Whether the symbol of this index is an indirect function of the library itself, whose resolver can only run later.
@@ -145,12 +150,8 @@ impl<'r, 's> Resolver<'r, 's> {
         let is_thread_local = is_thread_local || symbol.r#type() == elf_core::names::STT_TLS;
         match self.scope.borrow_mut().find(self.node, reference, defined, is_thread_local) {
             Some(Answer::Own) => Some(own()),
-            Some(Answer::Other(_)) if reference.name.as_bytes() == D_RUNTIME => {
-                let reason = String::from(
-                    "a library of D, whose runtime wants a handle of the dynamic loader's for it (_d_dso_registry); \
-                     with the runtime inside of it, it can be loaded",
-                );
-                self.fail(index, LibraryError::Refused { reason })
+            Some(Answer::Other(_)) if reference.name.as_bytes() == d_runtime::REGISTRY => {
+                self.fail(index, d_runtime::refused())
             }
             Some(Answer::Other(definition)) => {
                 if let Definition::Address(address) = definition {
@@ -215,7 +216,7 @@ impl<'r, 's> Resolver<'r, 's> {
         let exports = self.own.exports.as_ref()?;
         let symbol = exports.symbols().get(index).ok()?;
         let reference = self.reference(exports, index, &symbol).ok()?;
-        match late.add(reference, Name(self.own.name)) {
+        match late.add(reference, Name(self.own.file)) {
             Ok(stub) => Some(stub),
             Err(error) => self.fail(index, LibraryError::Refused { reason: error.to_string() }),
         }
@@ -241,7 +242,9 @@ impl Resolve for Resolver<'_, '_> {
             Role::Address | Role::Plt if query.symbol == 0 => Some(0),
             Role::Address | Role::Plt => match self.definition(query.symbol, false) {
                 Some(Definition::Address(address)) => Some(address),
-                None if is_jump_slot(query.kind) => self.at_first_call(query.symbol),
+                None if is_jump_slot(query.kind) && self.is_nobodys(query.symbol) => {
+                    self.at_first_call(query.symbol)
+                }
                 Some(Definition::Indirect(code)) if self.is_executable => {
                     // SAFETY: who opens the library guarantees its code, which is executable now.
                     Some(unsafe { resolver::call(code) })

@@ -11,6 +11,7 @@ use super::tables::Has;
 use crate::copy_relocations;
 use crate::dlsym;
 use crate::external::External;
+use crate::machine;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
@@ -25,8 +26,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A library of the load, as the others see it.
 pub(crate) struct Own<'s> {
-    /// Its own name (`DT_SONAME`).
-    pub(crate) name: &'s [u8],
+    /// What it is called: its path, if that is known, else a name.
+    pub(crate) file: &'s [u8],
     pub(crate) exports: Option<Exports<'s>>,
     pub(crate) bias: u64,
     /// It is asked first for what it refers to itself.
@@ -312,9 +313,14 @@ impl<'s> Scope<'s> {
 }
 
 /// Our function for this name: what registers for a thread's end keeps the code till then, unwinders find frames of loads, `dladdr`
-/// libraries, and `dlsym` what they show.
+/// libraries, `dlsym` what they show, and `dlopen` what is in their folders.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
-    exit::stands_for(name).or_else(|| unwind::stands_for(name)).or_else(|| dlsym::stands_for(name))
+    let opens = (machine::dlopen::dlopen as *const ()).expose_provenance() as u64;
+    let open = || (name == "dlopen").then(|| External::function(opens));
+    exit::stands_for(name)
+        .or_else(|| unwind::stands_for(name))
+        .or_else(|| dlsym::stands_for(name))
+        .or_else(open)
 }
 
 fn definition_of(external: External) -> Definition {

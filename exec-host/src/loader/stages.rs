@@ -17,6 +17,7 @@ use crate::threads::{self, Threads};
 use crate::unwind::{self, Extent, Unwinding};
 use core::ops::Range;
 use elf_layout::Layout;
+use std::ffi::CString;
 use std::sync::Arc;
 
 /// A layout that has memory, and its thread-local variables a block if there are any: all addresses are known.
@@ -117,6 +118,7 @@ impl<'l> Protected<'l> {
         let extent = Extent {
             segments: segments(layout, memory.address()),
             variables: threads.as_deref().map(Threads::range_end),
+            name: CString::default(),
         };
         let are_many = layout.options().spread > 0;
         // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.

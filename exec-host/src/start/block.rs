@@ -21,9 +21,16 @@ impl StartBlock {
     /// A block of these texts and entries of the auxiliary vector, type and value; the one that ends it is added.
     #[must_use]
     pub fn new(arguments: &[CString], environment: &[CString], auxiliary: &[(u64, u64)]) -> Self {
+        // programs write their titles over all of them, as the kernel has them: one behind the other
+        let all = arguments.iter().chain(environment);
+        let texts: Vec<u8> = all.flat_map(|text| text.as_bytes_with_nul()).copied().collect();
+        let mut next = Vec::leak(texts).as_mut_ptr().expose_provenance();
         let mut words = vec![arguments.len()];
         for texts in [arguments, environment] {
-            words.extend(texts.iter().map(|text| Self::leak(text) as usize));
+            for text in texts {
+                words.push(next);
+                next = next.wrapping_add(text.as_bytes_with_nul().len());
+            }
             words.push(0);
         }
         words.extend(
@@ -119,6 +126,9 @@ mod tests {
             assert_eq!(CStr::from_ptr(block.environment().read()), c"NAME=value");
         }
         assert_eq!(block.count(), 2);
+        let &[_, first, second, _, variable, ..] = block.words() else { panic!("{block:?}") };
+        let distances = (second.wrapping_sub(first), variable.wrapping_sub(second));
+        assert_eq!(distances, (b"program\0".len(), b"one\0".len()), "one behind the other");
     }
 
     #[test]

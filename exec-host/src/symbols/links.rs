@@ -3,6 +3,7 @@
 use super::{Found, Keeper, SharedBytes, Symbols};
 use crate::error::Error;
 use crate::external::External;
+use crate::library::d_runtime;
 use crate::threads::exit as thread_exit;
 use crate::{dlsym, exit, processor, unwind};
 use core::cmp::Ordering;
@@ -26,6 +27,8 @@ pub(crate) struct LoadSymbols<'s> {
     registers: bool,
     /// The load looks for symbols by name when it runs.
     looks_up: bool,
+    /// The load is of D, whose runtime is a library of the dynamic loader.
+    is_of_d: bool,
 }
 
 impl<'s> LoadSymbols<'s> {
@@ -38,6 +41,7 @@ impl<'s> LoadSymbols<'s> {
             is_to_process: false,
             registers: false,
             looks_up: false,
+            is_of_d: false,
         }
     }
 
@@ -61,6 +65,14 @@ impl<'s> LoadSymbols<'s> {
         self.looks_up
     }
 
+    /// Fails if the load asks for what refuses it.
+    ///
+    /// # Errors
+    /// [`Error::Linked`] of code of D.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.is_of_d { Err(d_runtime::refused().into()) } else { Ok(()) }
+    }
+
     /// What a layout asks for.
     pub(crate) fn find(&mut self, name: Name<'_>) -> Option<External> {
         if !self.is_to_process {
@@ -74,6 +86,7 @@ impl<'s> LoadSymbols<'s> {
             return Some(own);
         }
         let found = self.find_in_source(name);
+        self.is_of_d |= name.as_bytes() == d_runtime::REGISTRY && found.is_some();
         // a program's own function of such a name is that
         if let Some(own) = dlsym::stands_for(name).filter(|_| found.is_some()) {
             self.looks_up = true;

@@ -11,7 +11,7 @@ use elf_core::Arch as _;
 use elf_core::names::{
     DF_STATIC_TLS, DT_FLAGS, DT_HASH, DT_NEEDED, DT_NULL, DT_REL, DT_RELA, DT_RELAENT, DT_RELASZ,
     DT_RELENT, DT_RELSZ, DT_STRSZ, DT_STRTAB, DT_SYMENT, DT_SYMTAB, ET_DYN, PT_DYNAMIC,
-    PT_GNU_STACK, PT_LOAD, PT_TLS, STB_GLOBAL, STT_TLS,
+    PT_GNU_STACK, PT_LOAD, PT_NULL, PT_TLS, STB_GLOBAL, STT_TLS,
 };
 use elf_layout::TlsBlock;
 use libloading::os::unix::{self, RTLD_LOCAL, RTLD_NOW};
@@ -83,7 +83,7 @@ impl Library {
         if block.size > i32::MAX as u64 {
             return Err(beyond());
         }
-        let (content, places) = content(block, relocations, needed).ok_or_else(beyond)?;
+        let (content, places) = content(block, relocations, needed, None).ok_or_else(beyond)?;
         let values_at = values_at(&content, block).ok_or_else(beyond)?;
         let file = memfd_create(c"hoist-thread-local", MemfdFlags::CLOEXEC).map_err(system)?;
         // zeros behind the values take no memory as long as nobody looks
@@ -114,6 +114,23 @@ impl Library {
     pub(super) const fn values(&self) -> u64 {
         self.values
     }
+}
+
+/// A file that the dynamic loader opens by the path that is given: a library that needs others of these `names`, in folders that it
+/// says by this tag (`DT_RUNPATH`, `DT_RPATH`), and nothing else. The path is good as long as the file.
+pub(crate) fn that_needs(
+    names: &[&[u8]],
+    folders: Option<(u64, &[u8])>,
+) -> std::io::Result<(File, String)> {
+    let none = TlsBlock { offset: 0, file_size: 0, size: 0, alignment: 1 };
+    let content = content(&none, &[], names, folders);
+    let (mut content, _) = content.ok_or(std::io::ErrorKind::OutOfMemory)?;
+    let end = values_at(&content, &none).ok_or(std::io::ErrorKind::OutOfMemory)?;
+    content.resize(usize::try_from(end).unwrap_or(0), 0);
+    let file = File::from(memfd_create(c"hoist-needs", MemfdFlags::CLOEXEC)?);
+    file.write_all_at(&content, 0)?;
+    let path = path_of(&file);
+    Ok((file, path))
 }
 
 /// A block as large as what the C library takes for it near the thread pointer: it rounds to a multiple of the alignment when it gives
@@ -157,6 +174,7 @@ fn content(
     block: &TlsBlock,
     relocations: &[DynamicRelocation<'_>],
     needed: &[&[u8]],
+    folders: Option<(u64, &[u8])>,
 ) -> Option<(Vec<u8>, u64)> {
     let names: Vec<&[u8]> = relocations.iter().filter_map(DynamicRelocation::name).collect();
     let mut strings = vec![0];
@@ -168,6 +186,7 @@ fn content(
     };
     let symbols: Vec<u64> = names.iter().map(|name| string(name)).collect();
     let needed: Vec<u64> = needed.iter().map(|path| string(path)).collect();
+    let folders = folders.map(|(tag, list)| [tag, string(list)]);
 
     let symbols_at = FILE_HEADER + PROGRAM_HEADERS * PROGRAM_HEADER;
     let relocations_at = symbols_at + SYMBOL * (1 + symbols.len() as u64);
@@ -176,6 +195,7 @@ fn content(
     let is_near = relocations.iter().any(DynamicRelocation::is_near);
     let flags = if is_near { DF_STATIC_TLS } else { 0 };
     let mut dynamic: Vec<[u64; 2]> = needed.iter().map(|&path| [DT_NEEDED, path]).collect();
+    dynamic.extend(folders);
     let [table, table_size, row_size] = TABLE;
     // musl looks into it: one bucket, which is empty
     let hash: Vec<u32> = [1, 1 + symbols.len() as u32, 0]
@@ -213,7 +233,13 @@ fn content(
     for (r#type, at, file_size, size, alignment) in [
         (PT_LOAD, 0, size, size, page),
         (PT_DYNAMIC, dynamic_at, dynamic_size, dynamic_size, SIZE),
-        (PT_TLS, values_at, block.file_size, block.size, block.alignment),
+        (
+            if block.size > 0 { PT_TLS } else { PT_NULL },
+            values_at,
+            block.file_size,
+            block.size,
+            block.alignment,
+        ),
         (PT_GNU_STACK, 0, 0, 0, 16),
     ] {
         // 64 bits have the flags before all else, 32 bits behind the sizes
@@ -285,7 +311,7 @@ mod tests {
     #[test]
     fn a_library_as_the_abi_wants_it() {
         let relocations = [DynamicRelocation::DtpModule, DynamicRelocation::TpOffsetOf(b"errno")];
-        let (mut bytes, places) = content(&BLOCK, &relocations, &[b"libc.so.6"]).unwrap();
+        let (mut bytes, places) = content(&BLOCK, &relocations, &[b"libc.so.6"], None).unwrap();
         let at = values_at(&bytes, &BLOCK).unwrap();
         bytes.resize(at as usize, 0);
         bytes.extend([1, 2, 3]);

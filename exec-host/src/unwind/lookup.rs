@@ -4,7 +4,7 @@ use super::registry::{self, Extent, Header};
 use super::{asked, format};
 use crate::external::External;
 use crate::word::ProgramHeader;
-use core::ffi::{c_int, c_void};
+use core::ffi::{CStr, c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
 
@@ -32,15 +32,17 @@ struct Asked {
     data: *mut c_void,
     /// What the C library said of its own comings and goings.
     changes: (u64, u64),
+    /// Where this thread has the variables of a module.
+    variables: Vec<(usize, *mut c_void)>,
 }
 
-/// `dl_iterate_phdr`, of loads too, without a name: all segments of a load, with the index of its unwinding table; where it has several
+/// `dl_iterate_phdr`, of loads too, those of objects without a name: all segments of a load, with the index of its unwinding table; where it has several
 /// tables, one more for each of them, with the code that it describes.
 ///
 /// # Safety
 /// As for the C library's function.
 unsafe extern "C" fn iterate(callback: Callback, data: *mut c_void) -> c_int {
-    let mut asked = Asked { callback, data, changes: (0, 0) };
+    let mut asked = Asked { callback, data, changes: (0, 0), variables: Vec::new() };
     // SAFETY: the callback has the type asked for, and the request outlives the call.
     let result = unsafe { libc::dl_iterate_phdr(Some(pass_on), (&raw mut asked).cast()) };
     if result != 0 {
@@ -82,6 +84,9 @@ unsafe extern "C" fn pass_on(
     // SAFETY: `dl_iterate_phdr` gives a valid description of this size.
     let mut info = unsafe { info.read() };
     asked.changes = (info.dlpi_adds, info.dlpi_subs);
+    if !info.dlpi_tls_data.is_null() {
+        asked.variables.push((info.dlpi_tls_modid, info.dlpi_tls_data));
+    }
     info.dlpi_adds = info.dlpi_adds.wrapping_add(comings);
     info.dlpi_subs = info.dlpi_subs.wrapping_add(goings);
     // SAFETY: as above; the description is a copy.
@@ -117,7 +122,7 @@ impl Asked {
         let code = header(libc::PT_LOAD, libc::PF_R | libc::PF_X, code.start, size);
         let headers = [code, header_of_index(index)];
         // SAFETY: as the caller says.
-        unsafe { self.tell(&headers, 0) }
+        unsafe { self.tell(c"", &headers, 0) }
     }
 
     /// Gives the caller the segments of a load, its thread-local variables, which start where those of their block do, and the index of
@@ -137,22 +142,24 @@ impl Asked {
         headers.extend(variables.map(|(_, size)| header(libc::PT_TLS, libc::PF_R, 0, size)));
         headers.extend(index.map(header_of_index));
         // SAFETY: as the caller says.
-        unsafe { self.tell(&headers, variables.map_or(0, |(module, _)| module)) }
+        unsafe { self.tell(&extent.name, &headers, variables.map_or(0, |(module, _)| module)) }
     }
 
     /// # Safety
     /// As for [`tell_table`](Self::tell_table).
-    unsafe fn tell(&self, headers: &[ProgramHeader], module: u64) -> c_int {
+    unsafe fn tell(&self, name: &CStr, headers: &[ProgramHeader], module: u64) -> c_int {
         let (comings, goings) = registry::changes();
+        let mut variables = self.variables.iter();
+        let variables = variables.find(|(of, _)| *of as u64 == module);
         let mut info = libc::dl_phdr_info {
             dlpi_addr: 0,
-            dlpi_name: c"".as_ptr(),
+            dlpi_name: name.as_ptr(),
             dlpi_phdr: headers.as_ptr(),
             dlpi_phnum: u16::try_from(headers.len()).unwrap_or(u16::MAX),
             dlpi_adds: self.changes.0.wrapping_add(comings),
             dlpi_subs: self.changes.1.wrapping_add(goings),
             dlpi_tls_modid: module as usize,
-            dlpi_tls_data: core::ptr::null_mut(),
+            dlpi_tls_data: variables.map_or(core::ptr::null_mut(), |(_, data)| *data),
         };
         // SAFETY: the caller guarantees the callback, which keeps nothing.
         unsafe { (self.callback)(&raw mut info, size_of::<libc::dl_phdr_info>(), self.data) }

@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use elf_core::SegmentFlags;
 use elf_core::eh_frame::{Described, Places};
 use std::collections::BTreeMap;
+use std::ffi::CString;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// Loads by the first address of a stretch of their code.
@@ -48,6 +49,8 @@ pub(crate) struct Extent {
     pub(crate) segments: Box<[(Range<u64>, SegmentFlags)]>,
     /// The number of the block with its thread-local variables, and how far into that block they go, in bytes.
     pub(crate) variables: Option<(u64, u64)>,
+    /// What a library is called; empty of other loads.
+    pub(crate) name: CString,
 }
 
 /// The unwinding tables of a load.

@@ -3,6 +3,7 @@
 mod atomics;
 pub(crate) mod cache;
 pub(crate) mod descriptor;
+pub(crate) mod dlopen;
 pub(crate) mod dlsym;
 pub(crate) mod fragment;
 #[cfg(feature = "device")]

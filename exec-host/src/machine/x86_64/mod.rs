@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod descriptor;
+pub(crate) mod dlopen;
 pub(crate) mod dlsym;
 pub(crate) mod fragment;
 #[cfg(feature = "device")]
@@ -45,7 +46,24 @@ pub(crate) const OLDEST_VERSION: &core::ffi::CStr = c"GLIBC_2.2.5";
 /// It is a program in memory, with a stack as the psABI has it.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn enter_program(entry: u64, stack: u64) -> ! {
-    naked_asm!("mov rsp, rsi", "xor edx, edx", "xor ebp, ebp", "jmp rdi")
+    naked_asm!(
+        "mov rsp, rsi",
+        "xor eax, eax",
+        "xor ebx, ebx",
+        "xor ecx, ecx",
+        "xor edx, edx",
+        "xor esi, esi",
+        "xor ebp, ebp",
+        "xor r8d, r8d",
+        "xor r9d, r9d",
+        "xor r10d, r10d",
+        "xor r11d, r11d",
+        "xor r12d, r12d",
+        "xor r13d, r13d",
+        "xor r14d, r14d",
+        "xor r15d, r15d",
+        "jmp rdi",
+    )
 }
 
 /// Calls `main` of a program. It has no unwinding table: whoever goes up the stack finds that it begins here, as at the entry of a program.

@@ -1,0 +1,67 @@
+//! `dlopen` of code of a library: what it wants is looked for in the folders that the library says (`DT_RUNPATH`, `DT_RPATH`), of which the dynamic loader
+//! knows nothing.
+
+use super::handle::Handle;
+use super::loaded::{Held, image};
+use super::needed;
+use crate::threads::that_needs;
+use core::ffi::{CStr, c_char, c_int, c_void};
+use core::hint::black_box;
+use std::ffi::CString;
+
+/// `dlopen`, called from `caller`.
+///
+/// # Safety
+/// As for the C library's function.
+pub(crate) unsafe extern "C" fn open(
+    name: *const c_char,
+    flags: c_int,
+    caller: *const c_void,
+) -> *mut c_void {
+    if !name.is_null() {
+        // SAFETY: the caller has given a string.
+        let name = unsafe { CStr::from_ptr(name) };
+        // SAFETY: as the caller guarantees.
+        if let Some(opened) = unsafe { in_folders(name, flags, caller.addr() as u64) } {
+            return opened;
+        }
+    }
+    // SAFETY: passes on what we were given, as this code, which is the program's, if the call is no jump.
+    black_box(unsafe { libc::dlopen(name, flags) })
+}
+
+/// What code at `caller` opens by this name, if that is a library with folders, or with `$ORIGIN` in the name; null if it cannot be opened, which
+/// `dlerror` says then.
+///
+/// # Safety
+/// Constructors run.
+unsafe fn in_folders(name: &CStr, flags: c_int, caller: u64) -> Option<*mut c_void> {
+    let library = Held::of_code(caller)?;
+    let folder = library.folder.as_deref();
+    if name.to_bytes().contains(&b'/') {
+        let path = needed::expanded(name.to_bytes(), folder)?;
+        let path = CString::new(path).ok().filter(|path| **path != *name)?;
+        // SAFETY: a string; as the caller guarantees.
+        return Some(unsafe { libc::dlopen(path.as_ptr(), flags) });
+    }
+    if flags & libc::RTLD_NOLOAD != 0 || name.is_empty() || Handle::if_loaded(name).is_some() {
+        return None;
+    }
+    let dynamic = image((*library.bytes).as_ref()).ok()?.dynamic().ok()??;
+    let (tag, list) = needed::folders(&[(dynamic, library.folder.clone())])?;
+    let (_file, path) = that_needs(&[name.to_bytes()], Some((tag, &list))).ok()?;
+    let path = CString::new(path).ok()?;
+    // what is found is opened as it is to be, but for what would hold for who needs it
+    let needer_flags = flags & !(libc::RTLD_GLOBAL | libc::RTLD_NODELETE);
+    // SAFETY: as above.
+    let needer = unsafe { libc::dlopen(path.as_ptr(), needer_flags) };
+    if needer.is_null() {
+        return Some(needer);
+    }
+    // SAFETY: it is there now, by this name; and the handle is open.
+    unsafe {
+        let opened = libc::dlopen(name.as_ptr(), flags);
+        libc::dlclose(needer);
+        Some(opened)
+    }
+}
