@@ -298,22 +298,11 @@ fn library(error: &LibraryError) -> Error {
 
 /// Cubins could not be linked: fields are those of the first error, words those of all.
 pub(crate) fn links(errors: &LinkErrors, objects: &[Object]) -> Error {
-    let texts = errors.0.iter().map(|error| {
-        let words = relabelled(&error.to_string(), error.object, objects);
-        // what another object has
-        let (LinkErrorKind::Duplicate { first, .. }
-        | LinkErrorKind::Size { first, .. }
-        | LinkErrorKind::Space { first, .. }
-        | LinkErrorKind::Prototype { first, .. }
-        | LinkErrorKind::Managed { first, .. }
-        | LinkErrorKind::Entry { first, .. }
-        | LinkErrorKind::Common { first, .. }) = error.kind
-        else {
-            return words;
-        };
-        let Some(object) = objects.get(first) else { return words };
-        words.replace(&format!("object {first}"), &object.label)
-    });
+    let name = |object: usize| match objects.get(object) {
+        Some(object) => object.label.to_string(),
+        None => format!("object {object}"),
+    };
+    let texts = errors.0.iter().map(|error| error.with_names(name).to_string());
     let message = texts.collect::<Vec<_>>().join("; ");
     let Some(first) = errors.0.first() else { return Error::new(Status::Layout, message) };
     let object = Known { object: Some(first.object), ..Known::default() };
@@ -343,15 +332,6 @@ pub(crate) fn links(errors: &LinkErrors, objects: &[Object]) -> Error {
         LinkErrorKind::Undefined(name) => {
             told(Status::UndefinedSymbol, object).symbol(name.as_str())
         }
-        LinkErrorKind::Duplicate { symbol, .. }
-        | LinkErrorKind::Size { symbol, .. }
-        | LinkErrorKind::Space { symbol, .. }
-        | LinkErrorKind::Prototype { symbol, .. }
-        | LinkErrorKind::Managed { symbol, .. }
-        | LinkErrorKind::Entry { symbol, .. }
-        | LinkErrorKind::Common { symbol, .. } => {
-            told(Status::Layout, object).symbol(symbol.as_str())
-        }
         LinkErrorKind::Apply { section, error } => {
             let numbers = Known { object: object.object, ..applied(error) };
             let told = told(Status::Relocation, numbers).section(section.as_str());
@@ -368,6 +348,12 @@ pub(crate) fn links(errors: &LinkErrors, objects: &[Object]) -> Error {
             too_large(*size, *limit).symbol(kernel.as_str())
         }
         LinkErrorKind::ConstantsTooLarge { size, limit } => too_large(*size, *limit),
-        _ => told(Status::Layout, object),
+        kind => {
+            let told = told(Status::Layout, object);
+            match kind.conflict() {
+                Some((symbol, _)) => told.symbol(symbol),
+                None => told,
+            }
+        }
     }
 }

@@ -45,25 +45,8 @@ pub(crate) fn link_cubins<'py>(
 /// All errors in words, and what is known of the first.
 fn failure(errors: &LinkErrors, labels: &[String]) -> Failure {
     let label = |object: usize| labels.get(object).map_or("", String::as_str);
-    let words = errors.0.iter().map(|error| {
-        let words = error.to_string();
-        let words = match words.strip_prefix(&format!("object {}: ", error.object)) {
-            Some(rest) => format!("{}: {rest}", label(error.object)),
-            None => words,
-        };
-        // what another object has
-        let (LinkErrorKind::Duplicate { first, .. }
-        | LinkErrorKind::Size { first, .. }
-        | LinkErrorKind::Space { first, .. }
-        | LinkErrorKind::Prototype { first, .. }
-        | LinkErrorKind::Managed { first, .. }
-        | LinkErrorKind::Entry { first, .. }
-        | LinkErrorKind::Common { first, .. }) = error.kind
-        else {
-            return words;
-        };
-        words.replace(&format!("object {first}"), label(first))
-    });
+    let name = |object: usize| label(object).to_owned();
+    let words = errors.0.iter().map(|error| error.with_names(name).to_string());
     let message = words.collect::<Vec<_>>().join("; ");
     let Some(first) = errors.0.first() else { return Failure::new("LinkError", message) };
     let told = |class| {
@@ -78,13 +61,6 @@ fn failure(errors: &LinkErrors, labels: &[String]) -> Failure {
         | LinkErrorKind::Architecture { .. }
         | LinkErrorKind::Section(_) => told("UnsupportedError"),
         LinkErrorKind::Undefined(name) => told("UndefinedSymbolError").with("symbol", text(name)),
-        LinkErrorKind::Duplicate { symbol, .. }
-        | LinkErrorKind::Size { symbol, .. }
-        | LinkErrorKind::Space { symbol, .. }
-        | LinkErrorKind::Prototype { symbol, .. }
-        | LinkErrorKind::Managed { symbol, .. }
-        | LinkErrorKind::Entry { symbol, .. }
-        | LinkErrorKind::Common { symbol, .. } => told("LinkError").with("symbol", text(symbol)),
         LinkErrorKind::Apply { section, error } => {
             let told = told("RelocationError")
                 .with("section", text(section))
@@ -94,6 +70,9 @@ fn failure(errors: &LinkErrors, labels: &[String]) -> Failure {
                 None => told,
             }
         }
-        _ => told("LinkError"),
+        kind => match kind.conflict() {
+            Some((symbol, _)) => told("LinkError").with("symbol", text(symbol)),
+            None => told("LinkError"),
+        },
     }
 }

@@ -1,5 +1,6 @@
 //! Why objects were not linked, and where.
 
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
@@ -182,11 +183,26 @@ impl LinkError {
     }
 }
 
-impl fmt::Display for LinkErrorKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+impl LinkErrorKind {
+    /// The symbol that another object has otherwise, and that object's index.
+    #[must_use]
+    pub fn conflict(&self) -> Option<(&str, usize)> {
+        match self {
+            Self::Duplicate { symbol, first }
+            | Self::Size { symbol, first }
+            | Self::Space { symbol, first }
+            | Self::Prototype { symbol, first }
+            | Self::Managed { symbol, first }
+            | Self::Entry { symbol, first }
+            | Self::Common { symbol, first } => Some((symbol, *first)),
+            _ => None,
+        }
+    }
+
+    fn write(&self, f: &mut fmt::Formatter<'_>, name: impl Fn(usize) -> String) -> fmt::Result {
         match self {
             Self::Nothing => write!(f, "no objects"),
-            Self::Cubin(error) => error.fmt(f),
+            Self::Cubin(error) => write!(f, "{error}"),
             Self::NotRelocatable => write!(f, "is linked already"),
             Self::Form => write!(f, "has 32-bit addresses or no architecture: not linked"),
             Self::Toolkit { sm, toolkit } => {
@@ -205,25 +221,25 @@ impl fmt::Display for LinkErrorKind {
                 write!(f, "alignment {alignment:#x} of {name} is not linked")
             }
             Self::Duplicate { symbol, first } => {
-                write!(f, "symbol {symbol} is defined in object {first} already")
+                write!(f, "symbol {symbol} is defined in {} already", name(*first))
             }
             Self::Size { symbol, first } => {
-                write!(f, "symbol {symbol} has another size in object {first}")
+                write!(f, "symbol {symbol} has another size in {}", name(*first))
             }
             Self::Space { symbol, first } => {
-                write!(f, "symbol {symbol} is in another memory in object {first}")
+                write!(f, "symbol {symbol} is in another memory in {}", name(*first))
             }
             Self::Prototype { symbol, first } => {
-                write!(f, "symbol {symbol} has another prototype in object {first}")
+                write!(f, "symbol {symbol} has another prototype in {}", name(*first))
             }
             Self::Managed { symbol, first } => {
-                write!(f, "symbol {symbol} is managed in one of this and object {first} only")
+                write!(f, "symbol {symbol} is managed in one of this and {} only", name(*first))
             }
             Self::Entry { symbol, first } => {
-                write!(f, "symbol {symbol} is a kernel in one of this and object {first} only")
+                write!(f, "symbol {symbol} is a kernel in one of this and {} only", name(*first))
             }
             Self::Common { symbol, first } => {
-                write!(f, "common symbol {symbol} is larger than its definition: object {first}")
+                write!(f, "common symbol {symbol} is larger than its definition: {}", name(*first))
             }
             Self::Parameters(symbol) => {
                 write!(f, "weak kernel {symbol} has parameters of another size elsewhere")
@@ -265,9 +281,39 @@ impl fmt::Display for LinkErrorKind {
     }
 }
 
+impl fmt::Display for LinkErrorKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f, by_index)
+    }
+}
+
+impl LinkError {
+    /// The error with the name that `name` has for an object in place of "object 0".
+    pub fn with_names<'a>(&'a self, name: impl Fn(usize) -> String + 'a) -> impl fmt::Display + 'a {
+        Named { error: self, name }
+    }
+}
+
+/// An error with names of objects.
+struct Named<'a, F> {
+    error: &'a LinkError,
+    name: F,
+}
+
+impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", (self.name)(self.error.object))?;
+        self.error.kind.write(f, &self.name)
+    }
+}
+
+fn by_index(object: usize) -> String {
+    format!("object {object}")
+}
+
 impl fmt::Display for LinkError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "object {}: {}", self.object, self.kind)
+        self.with_names(by_index).fmt(f)
     }
 }
 

@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use fatbin::Sm;
-use reloc_cuda::link::{
-    LinkError, LinkErrorKind, LinkOptions, LinkedFunction, LinkedMercury, link_relocatable,
-    link_with,
-};
+use reloc_cuda::link::{LinkOptions, LinkedFunction, LinkedMercury, link_relocatable, link_with};
 use serde::Serialize;
 
 use super::objects::{self, Objects};
@@ -157,7 +154,8 @@ pub fn link_files(
         LinkTo::Object => link_relocatable(&bytes, sm),
     };
     let linked = linked.map_err(|errors| {
-        let lines: Vec<_> = errors.0.iter().map(|error| explain(error, &label)).collect();
+        let lines: Vec<_> =
+            errors.0.iter().map(|error| error.with_names(&label).to_string()).collect();
         anyhow::Error::new(Lines(lines))
     })?;
     Ok(Linked {
@@ -238,35 +236,6 @@ fn library(name: &str, folders: &[PathBuf]) -> Result<PathBuf> {
             _ => format!("no {file} in {}", places.join(", ")),
         }
     })
-}
-
-/// One error, with the names of files in place of their numbers.
-fn explain(error: &LinkError, label: &impl Fn(usize) -> String) -> String {
-    let text = match &error.kind {
-        LinkErrorKind::Duplicate { symbol, first } => {
-            format!("symbol {symbol} is defined in {} already", label(*first))
-        }
-        LinkErrorKind::Size { symbol, first } => {
-            format!("symbol {symbol} has another size in {}", label(*first))
-        }
-        LinkErrorKind::Space { symbol, first } => {
-            format!("symbol {symbol} is in another memory in {}", label(*first))
-        }
-        LinkErrorKind::Prototype { symbol, first } => {
-            format!("symbol {symbol} has another prototype in {}", label(*first))
-        }
-        LinkErrorKind::Managed { symbol, first } => {
-            format!("symbol {symbol} is managed in one of this and {} only", label(*first))
-        }
-        LinkErrorKind::Entry { symbol, first } => {
-            format!("symbol {symbol} is a kernel in one of this and {} only", label(*first))
-        }
-        LinkErrorKind::Common { symbol, first } => {
-            format!("common symbol {symbol} is larger than its definition: {}", label(*first))
-        }
-        kind => kind.to_string(),
-    };
-    format!("{}: {text}", label(error.object))
 }
 
 /// The files, and in the place of archives and folders what they have inside.
