@@ -458,4 +458,11 @@ fn installed_libraries_become_smaller_and_come_back() {
     let mode = fs::metadata(at.join("site/lib.so")).expect("a file").permissions().mode();
     assert_eq!(mode & 0o777, 0o751);
     assert!(printed(at, &["fatbin", "slim", "--undo", "kept"]).ends_with("0 files changed\n"));
+    // what would be no smaller stays, which is told, and its time of loading is not
+    let slim = |mode| printed(at, &["fatbin", "slim", "site", "--mode", mode, "--backup", mode]);
+    slim("speed");
+    let said = slim("size");
+    let (changed, stays) = (" bytes before, ", " would be no smaller, and stays as it is");
+    assert_eq!(said.matches(changed).count() + said.matches(stays).count(), 2, "{said}");
+    assert_eq!(said.contains("note: loading: "), said.contains(changed), "{said}");
 }

@@ -220,14 +220,15 @@ impl Slim {
         let own = Unpacking::default();
         let outcome = self.how.plan(&file, &own)?;
         let name = path.display().to_string();
-        work.unpacking.extend(&own);
         work.report.notes.extend(own.left_of(&Printable::from(&*name).to_string()));
         let Some(slimmed) = work.tally.count(&name, outcome) else { return Ok(None) };
         // what becomes no smaller is left alone
         let (size_before, size_after) = slimmed.sizes;
         if size_after >= size_before && self.how.keep.is_empty() {
+            work.report.notes.insert(host::no_smaller(&name));
             return Ok(None);
         }
+        work.unpacking.extend(&own);
         let original = work.journal.keep(path, &file)?;
         let mut hash = String::new();
         let new = output::Output::new(path, |to| {

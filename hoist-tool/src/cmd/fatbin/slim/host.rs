@@ -17,6 +17,7 @@ use super::super::unpacking::Unpacking;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
 use crate::number::number;
+use crate::printable::Printable;
 
 /// How files of Windows begin (PE), which are not rewritten.
 const PE: &[u8] = b"MZ";
@@ -43,6 +44,12 @@ pub struct Slimming {
     /// The most bytes that the entries of a file may unpack to, together: otherwise 256 MiB and 64 times the size of the file.
     #[arg(long, value_name = "BYTES", value_parser = number)]
     pub limit: Option<u64>,
+}
+
+/// What is said of a file whose code would be compressed in another way, and which would be no smaller.
+#[must_use]
+pub fn no_smaller(name: &str) -> String {
+    format!("{} would be no smaller, and stays as it is", Printable::from(name))
 }
 
 /// What becomes of a file.

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::members::{self, Member};
 use crate::budget::Budget;
 use crate::cmd::fatbin::slim::digest;
-use crate::cmd::fatbin::slim::host::{HEADS, Slimming, Tally};
+use crate::cmd::fatbin::slim::host::{self, HEADS, Slimming, Tally};
 use crate::cmd::fatbin::slim::installed::joined;
 use crate::cmd::fatbin::slim::lists::Kind;
 use crate::cmd::fatbin::unpacking::Unpacking;
@@ -184,13 +184,14 @@ fn library(
     let old = Mapped::map(&file)?;
     let own = Unpacking::default();
     let outcome = how.plan(&old, &own)?;
-    found.unpacking.extend(&own);
     found.notes.extend(own.left_of(&Printable::from(&*member.name).to_string()));
     let Some(slimmed) = found.tally.count(&member.name, outcome) else { return Ok(None) };
     let (size_before, size_after) = slimmed.sizes;
     if size_after >= size_before && how.keep.is_empty() {
+        found.notes.insert(host::no_smaller(&member.name));
         return Ok(None);
     }
+    found.unpacking.extend(&own);
     let mut file = tempfile::tempfile()?;
     slimmed.write(&old, &mut file)?;
     found.notes.extend(slimmed.notes.iter().cloned());
