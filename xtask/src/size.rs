@@ -107,8 +107,7 @@ fn programs() -> Vec<Program> {
             let (name, call) = load(*architecture);
             let (ceiling, all_ceiling) = match architecture.machine() {
                 // relocations that belong together are searched for; code becomes shorter; attributes
-                EM_RISCV => (21, 56),
-                EM_LOONGARCH => (21, 55),
+                EM_RISCV | EM_LOONGARCH => (21, 56),
                 // two states of code, of processors that the attributes say, and two orders of its bytes
                 EM_ARM => (21, 58),
                 EM_386 => (15, 54),
