@@ -142,6 +142,32 @@ fn libraries_that_open_others() {
     }
 }
 
+/// What code of one thread opens by name stays, though code of other threads closes it.
+#[test]
+fn threads_that_open_others() {
+    let libraries = Libraries::new("opened-in-threads");
+    libraries.add_plain("plug", "long plug(void) { return 33; }", &[], &[]);
+    let source = format!(
+        "#include <dlfcn.h>
+        long probe(void) {{
+            void *handle = dlopen(\"{}\", RTLD_NOW);
+            if (!handle) return -1;
+            long found = ((long (*)(void))dlsym(handle, \"plug\"))();
+            dlclose(handle);
+            return found;
+        }}",
+        libraries.soname("plug")
+    );
+    libraries.add_plain("top", &source, &[], &["-Wl,-rpath,$ORIGIN"]);
+    // SAFETY: the tests' libraries do no harm.
+    let top = unsafe { LibraryLoader::new().open_file(libraries.path("top")) }.unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| (0..200).for_each(|round| assert_eq!(call_ours(&top), 33, "{round}")));
+        }
+    });
+}
+
 /// The last one that wants it is initialized before all others.
 #[test]
 fn who_wants_to_be_first() {

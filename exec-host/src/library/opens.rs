@@ -44,8 +44,13 @@ unsafe fn in_folders(name: &CStr, flags: c_int, caller: u64) -> Option<*mut c_vo
         // SAFETY: a string; as the caller guarantees.
         return Some(unsafe { libc::dlopen(path.as_ptr(), flags) });
     }
-    if flags & libc::RTLD_NOLOAD != 0 || name.is_empty() || Handle::if_loaded(name).is_some() {
+    if flags & libc::RTLD_NOLOAD != 0 || name.is_empty() {
         return None;
+    }
+    if let Some(_kept) = Handle::if_loaded(name) {
+        // it is there until it is open: another thread may close it
+        // SAFETY: as above.
+        return Some(unsafe { libc::dlopen(name.as_ptr(), flags) });
     }
     let dynamic = image((*library.bytes).as_ref()).ok()?.dynamic().ok()??;
     let (tag, list) = needed::folders(&[(dynamic, library.folder.clone())])?;
