@@ -41,6 +41,7 @@
 //! 2. Arrays of the launch have the alignment of the one that is met first, though all begin at one place; here the largest.
 //! 3. That the address of a weak function is taken is forgotten if another object's copy of the function is kept: kernels that
 //!    call through it lack its barriers and its shared memory. Here the address counts.
+//! 4. For `sm_90` line numbers (`-lineinfo`) name functions of the first object where those of another were inlined.
 //!
 //! Smaller differences:
 //!
@@ -56,7 +57,7 @@
 //!
 //! From `sm_100` on objects have their code a second time in the form from which the driver makes machine code for other members
 //! of the family. It is linked with the rest: `.nv.capmerc.text.F`, `.nv.merc.symtab`, `.nv.merc.nv.info*`, `.nv.merc.rela.*`,
-//! `.nv.merc.debug_frame`, line numbers (`-lineinfo`) and the text of PTX beside them, `.nv.merc.nv.callgraph`, `.nv.merc.nv.prototype`, `.nv.merc.nv.global.init` and
+//! `.nv.merc.debug_frame`, line numbers (`-lineinfo`), names of inlined functions and the text of PTX beside them, `.nv.merc.nv.callgraph`, `.nv.merc.nv.prototype`, `.nv.merc.nv.global.init` and
 //! `.nv.merc.nv.constant.user`. Of 140 generated programs (100 on `sm_100`, 40 on `sm_120`) all these sections and the symbols
 //! are equal to nvlink's, but for the order of external functions in an attribute of one of them.
 //!
@@ -79,6 +80,7 @@
 //! by nvlink or here it gives what the objects give, up to `sm_90`; from `sm_100` on it is for this linker alone, as it has no
 //! Mercury form, without which nvlink ends with a fault.
 
+mod aliases;
 mod arena;
 mod calls;
 mod capsule;
@@ -204,6 +206,7 @@ pub fn link_with(objects: &[&[u8]], options: LinkOptions<'_>) -> Result<LinkedCu
     state.place_literals();
     state.take_frames()?;
     state.take_debug();
+    state.place_inlined_names()?;
     state.relocate()?;
     let unbounded = state.texts.iter().filter(|(id, _)| {
         state.entities[*id].is_kernel() && state.calls.totals(*id).stack == u32::MAX

@@ -13,7 +13,7 @@ const ARCHITECTURES: [&str; 9] =
     ["sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_103", "sm_120"];
 
 /// Sources in two halves, options of ptxas, and the architectures of ours that PTX for can be compiled to.
-const SOURCES: [(&str, &[&str], &[&str]); 8] = [
+const SOURCES: [(&str, &[&str], &[&str]); 10] = [
     ("calls", &[], &ARCHITECTURES),
     ("calls", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
     ("arrays", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
@@ -22,29 +22,36 @@ const SOURCES: [(&str, &[&str], &[&str]); 8] = [
     ("arrays", &[], &ARCHITECTURES),
     ("places", &["-lineinfo"], &ARCHITECTURES),
     ("tensor", &[], &["sm_100a"]),
+    ("mixed", &["-lineinfo"], &ARCHITECTURES),
+    ("pointers", &[], &["sm_80", "sm_90", "sm_100", "sm_120"]),
 ];
 
-/// Where nvlink 13.5 does otherwise from sm_100 on: source, and how the difference starts.
-const OTHERWISE: [(&str, &str); 3] = [
+/// Where nvlink 13.5 does otherwise, mostly from sm_100 on: source, and how the difference starts.
+const OTHERWISE: [(&str, &str); 6] = [
     // of a function that gave way to another object's, it keeps the frame of the Mercury copy
     ("shapes sm_1", ".debug_frame: "),
     // it calls the symbol of a section that it renamed as before
     ("data sm_1", "no .nv.constant.optimizer."),
     ("data sm_1", "has .nv.constant2."),
+    ("mixed sm_1", "no .nv.constant.optimizer."),
+    ("mixed sm_1", "has .nv.constant2."),
+    // it takes names of inlined functions of the second object from the first
+    ("mixed sm_90", ".debug_line: "),
 ];
 
 const TEXTURES: &str = "its code names textures, whose numbers nvlink puts into Mercury anew";
 
 /// Sources whose Mercury form is left out from sm_100 on, and why; of all others it is merged.
-const MERCURY_LEFT_OUT: [(&str, &str); 4] = [
+const MERCURY_LEFT_OUT: [(&str, &str); 5] = [
     ("shapes", TEXTURES),
     ("places", TEXTURES),
     ("data", "it has constants of the optimizer in the Mercury form"),
+    ("mixed", "it has constants of the optimizer in the Mercury form"),
     ("tensor", "it reserves shared memory in the Mercury form"),
 ];
 
 /// Programs that are compared, at the least.
-const EXPECTED: usize = 52;
+const EXPECTED: usize = 65;
 
 fn is_there(tool: &str) -> bool {
     Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -97,6 +104,11 @@ fn every_architecture_is_linked_as_nvlink_does() {
                     assert_eq!(why, *known, "{label}")
                 }
                 (other, known) => panic!("{label}: {other:?}, expected {known:?}"),
+            }
+            if name == "mixed" {
+                // the header ends with the last file and with where the names of the first object, `helper_of_a`, end
+                let end = [&b"mixed_b.cu"[..], &[0; 5], &12u32.to_le_bytes()].concat();
+                assert!(ours.bytes.windows(end.len()).any(|bytes| bytes == end), "{label}");
             }
             let mut found = differences(&std::fs::read(&theirs).unwrap(), &ours.bytes);
             found.retain(|line| {

@@ -1,6 +1,7 @@
 //! Who calls whom over all objects: which functions are kept, and what a kernel needs with all that it calls.
 
-use super::carried::{Carried, SPARSE_MMA_MASK};
+use super::aliases::{Code, add_unknown_masks};
+use super::carried::Carried;
 use super::entity::{Entities, EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{BARRIERS, Object, Role};
@@ -45,6 +46,8 @@ pub(super) struct Calls<'a> {
     pub(super) needs: BTreeMap<EntityId, Needs>,
     /// Attributes that kernels take over, of all functions.
     pub(super) carried: BTreeMap<EntityId, Carried>,
+    /// Code of functions with a second name, which has a mask, too.
+    pub(super) second_names: BTreeSet<Code>,
     /// Functions that the objects list as external to one (`EIATTR_EXTERNS`).
     pub(super) listed: BTreeMap<EntityId, Vec<EntityId>>,
     /// What each kernel reaches, itself included.
@@ -69,7 +72,7 @@ impl<'a> Calls<'a> {
         LinkErrors::none_of(errors)?;
         calls.taken.sort_by_key(|row| row.0);
         calls.indirect.sort_by_key(|row| row.0);
-        calls.add_unknown_masks();
+        calls.second_names = add_unknown_masks(entities, &mut calls.carried);
         calls.keep(entities, kernels);
         Ok(calls)
     }
@@ -190,13 +193,6 @@ impl<'a> Calls<'a> {
             }
         }
         Ok(())
-    }
-
-    /// Gives the mask that functions without one have, if any has one.
-    fn add_unknown_masks(&mut self) {
-        if self.carried.values().any(|carried| carried.has(SPARSE_MMA_MASK)) {
-            self.carried.values_mut().for_each(Carried::add_unknown_mask);
-        }
     }
 
     /// Checks what kernels take over from what they call.

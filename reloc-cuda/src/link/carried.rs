@@ -84,6 +84,15 @@ impl Carried {
         }
     }
 
+    /// The record of this mask.
+    pub(super) fn unknown_mask() -> Vec<u8> {
+        record::head(3, SPARSE_MMA_MASK, UNKNOWN_MASK as u16)
+    }
+
+    pub(super) fn has_mask(&self) -> bool {
+        self.has(SPARSE_MMA_MASK)
+    }
+
     pub(super) fn has(&self, number: u8) -> bool {
         self.0.iter().any(|known| known.0 == number)
     }

@@ -111,6 +111,10 @@ impl State<'_> {
         }
         first.reverse();
         first.extend(new_records(returns, carried, externs));
+        let code = self.entities[id].place.and_then(|place| Some((place.object, place.section?)));
+        if code.is_some_and(|code| self.calls.second_names.contains(&code)) {
+            first.push(Carried::unknown_mask());
+        }
         first.append(&mut last);
         if self.sm >= 100 && self.texture_users.contains(&id) {
             first.extend(BINDLESS_BANKS.map(|attribute| byte(attribute, 0)));

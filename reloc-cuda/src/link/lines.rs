@@ -1,13 +1,19 @@
 //! Tables of line numbers: a sequence of each for every function.
 
 use super::entity::EntityId;
-use super::object::{Object, Section};
-use super::span::{Span, part_from};
+use super::error::LinkError;
+use super::object::{Object, Role, Section};
+use super::span::{Span, moved, part_from};
 use super::state::State;
+use alloc::rc::Rc;
 use alloc::vec::Vec;
 
 /// Sections of line numbers: of the source and of PTX, and of the code's own form.
-const NAMES: [&[u8]; 2] = [b".debug_line", b".nv_debug_line_sass"];
+const NAMES: [&[u8]; 2] = [LINES.as_bytes(), b".nv_debug_line_sass"];
+/// Lines of the source and of PTX.
+const LINES: &str = ".debug_line";
+/// Names that debug information refers to.
+const STRINGS: &str = ".debug_str";
 /// The first standard opcode after all of which operands are LEB128: `DW_LNS_fixed_advance_pc` has a half.
 const FIXED_ADVANCE_PC: u8 = 9;
 const END_SEQUENCE: u8 = 1;
@@ -20,6 +26,8 @@ const WITH_OPERATIONS: u16 = 4;
 struct Unit {
     from: u64,
     sequences: Vec<(u64, u64)>,
+    /// The last word of the header: where in `.debug_str` names of inlined functions begin. Only units with such have it.
+    names: Option<u64>,
 }
 
 impl State<'_> {
@@ -68,6 +76,38 @@ impl State<'_> {
         }
         Some((spans, data))
     }
+
+    /// Has lines refer to the names of inlined functions where those are, once everything has its place. Objects up to `sm_89`
+    /// have records for that; for later ones nvlink knows it from `sm_100` on, and for `sm_90` takes the first object's names.
+    pub(super) fn place_inlined_names(&mut self) -> Result<(), LinkError> {
+        for object in Rc::clone(&self.objects).iter() {
+            let mut debug = object.with_role(Role::Debug);
+            let strings = debug.find(|(_, section)| section.name == STRINGS);
+            let strings = strings.and_then(|(number, _)| self.places.get(&(object.index, number)));
+            let Some(&(_, start)) = strings else { continue };
+            for (number, section) in object.with_role(Role::Debug) {
+                let place = self.places.get(&(object.index, number)).copied();
+                let Some((out, base)) = place.filter(|_| section.name == LINES) else { continue };
+                let records = object.records(number)?;
+                let has_record = |at: &u64| {
+                    records.iter().flat_map(|(_, rows)| rows).any(|row| row.offset == *at)
+                };
+                let spans = self.spans.get(&(object.index, number));
+                let names = units(section.data).into_iter().flatten().filter_map(|unit| unit.names);
+                let fields = names.filter(|at| !has_record(at)).filter_map(|at| {
+                    let at = spans.map_or(Some(at), |spans| moved(spans, at))?;
+                    usize::try_from(at.checked_add(base)?).ok()
+                });
+                for at in fields.collect::<Vec<_>>() {
+                    let field = self.outs[out].data.get_mut(at..);
+                    if let Some(word) = field.and_then(|field| field.first_chunk_mut()) {
+                        *word = u32::from_le_bytes(*word).wrapping_add(start as u32).to_le_bytes();
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Whether a section of this name has line numbers.
@@ -97,6 +137,10 @@ fn units(data: &[u8]) -> Option<Vec<Unit>> {
         for _ in 1..first_special {
             operands.push(reader.take::<1>()?[0]);
         }
+        let names = match version < WITH_SIZES {
+            true => Reader { ..reader }.after_files(program).and_then(|at| from.checked_add(at)),
+            false => None,
+        };
         reader.skip(program.checked_sub(reader.read)?)?;
         let (mut sequences, mut start) = (Vec::new(), reader.read);
         while reader.read < end {
@@ -109,7 +153,7 @@ fn units(data: &[u8]) -> Option<Vec<Unit>> {
         if start != end || sequences.is_empty() {
             return None;
         }
-        units.push(Unit { from, sequences });
+        units.push(Unit { from, sequences, names });
         from = from.checked_add(end)?;
     }
     Some(units)
@@ -145,6 +189,24 @@ impl Reader<'_> {
                 return Some(value);
             }
         }
+    }
+
+    /// Reads the folders and files of a header that ends at `end`. Where the word behind them is, if there is exactly one.
+    fn after_files(&mut self, end: u64) -> Option<u64> {
+        while self.text()? {}
+        while self.text()? {
+            for _ in 0..3 {
+                self.leb128()?;
+            }
+        }
+        (end.checked_sub(self.read)? == 4).then_some(self.read)
+    }
+
+    /// Reads a text and the NUL behind it; whether there is anything before that.
+    fn text(&mut self) -> Option<bool> {
+        let size = self.rest.iter().position(|&byte| byte == 0)? as u64;
+        self.skip(size.checked_add(1)?)?;
+        Some(size > 0)
     }
 
     /// Reads an instruction; whether it ends a sequence.
@@ -183,7 +245,23 @@ mod tests {
         data.extend(header.into_iter().chain(program));
         let found = units(&data).unwrap();
         assert_eq!(found[0].sequences, [(19, 27), (27, 33)]);
+        assert_eq!(found[0].names, None);
         let cut = data.split_off(32);
         assert!(units(&data).is_none(), "{cut:?} belongs to the last sequence");
+    }
+
+    #[test]
+    fn the_word_behind_the_files_is_found() {
+        for (behind, names) in [(&[][..], None), (&[0; 4], Some(25)), (&[0; 8], None)] {
+            // version 3, one standard opcode, a folder, a file
+            let mut header =
+                Vec::from([1, 1, 0xfb, 0x0e, 1, b'd', 0, 0, b'f', 0, 1, 0x80, 1, 0, 0]);
+            header.extend(behind);
+            let mut data = Vec::from([0, 0, 0, 0, 3, 0, header.len() as u8, 0, 0, 0]);
+            data.extend(header);
+            data.extend([0, 1, 1]);
+            data[0] = data.len() as u8 - 4;
+            assert_eq!(units(&data).unwrap()[0].names, names);
+        }
     }
 }

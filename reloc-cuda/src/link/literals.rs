@@ -12,7 +12,7 @@ use elf_core::names::{SHT_PROGBITS, SHT_RELA};
 
 impl State<'_> {
     /// Puts literals of kernels at the start of their banks, then those of functions, last section first, behind what the
-    /// banks of all kernels that reach it hold by then.
+    /// banks of all kernels that reach it hold by then, and at the largest alignment of these.
     pub(super) fn place_literals(&mut self) {
         let mut found: Vec<(EntityId, SectionHeader, Vec<u8>)> = Vec::new();
         let mut sections = BTreeMap::new();
@@ -39,15 +39,20 @@ impl State<'_> {
         for (function, header, data) in others.into_iter().rev() {
             let trees = self.calls.trees.iter().filter(|(_, tree)| tree.contains(&function));
             let kernels: Vec<_> = trees.map(|(&kernel, _)| kernel).collect();
-            let ends = kernels.iter().filter_map(|kernel| banks.get(kernel));
-            let end = ends.map(|&bank| self.outs[bank].data.len() as u64).max();
-            let start = align(end.unwrap_or(0), header.alignment);
+            let known = kernels.iter().filter_map(|kernel| banks.get(kernel));
+            let known: Vec<_> = known.map(|&bank| &self.outs[bank]).collect();
+            let end = known.iter().map(|bank| bank.data.len() as u64).max().unwrap_or(0);
+            let alignments = known.iter().map(|bank| bank.alignment).chain([header.alignment]);
+            let alignment = alignments.max().unwrap_or(1);
+            let start = align(end, alignment);
+            let size = |end: u64| usize::try_from(end).unwrap_or(usize::MAX);
             for kernel in texts.iter().rev().map(|text| text.0).filter(|id| kernels.contains(id)) {
                 let bank = self.bank(kernel, &header, &mut banks);
                 let out = &mut self.outs[bank];
-                out.alignment = out.alignment.max(header.alignment);
-                out.data.resize(usize::try_from(start).unwrap_or(usize::MAX), 0);
+                out.alignment = alignment;
+                out.data.resize(size(start), 0);
                 out.data.extend_from_slice(&data);
+                out.data.resize(size(align(out.data.len() as u64, alignment)), 0);
             }
             self.literals.insert(function, start);
         }

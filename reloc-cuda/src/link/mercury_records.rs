@@ -7,9 +7,9 @@ use super::object::{Object, Role, Section};
 use super::out::{Class, Info, Link, Meaning, Out, OutId, OutRecord};
 use super::state::State;
 use crate::mercury::{
-    R_MERCURY_ABS_PROG_REL64, R_MERCURY_ABS32_HI, R_MERCURY_ABS32_LO, R_MERCURY_ABS64,
-    R_MERCURY_G64, R_MERCURY_UNIFIED, R_MERCURY_UNIFIED32_HI, R_MERCURY_UNIFIED32_LO,
-    R_MERCURY_UNUSED_CLEAR64,
+    R_MERCURY_ABS_PROG_REL64, R_MERCURY_ABS32, R_MERCURY_ABS32_HI, R_MERCURY_ABS32_LO,
+    R_MERCURY_ABS64, R_MERCURY_G64, R_MERCURY_UNIFIED, R_MERCURY_UNIFIED32_HI,
+    R_MERCURY_UNIFIED32_LO, R_MERCURY_UNUSED_CLEAR64,
 };
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
@@ -31,13 +31,20 @@ pub(super) type Forms = BTreeMap<OutId, OutId>;
 /// Where an object's section of debug information in the Mercury form is put.
 pub(super) type Debug = BTreeMap<(usize, u32), (OutId, u64)>;
 
-/// Debug information in the Mercury form that is linked: unwind tables and line numbers; text of PTX has the bytes of the program's.
+/// Debug information in the Mercury form that is linked: unwind tables and line numbers; text of PTX, and names of functions that
+/// were inlined, have the bytes of the program's.
 const TABLES: [&[u8]; 3] = [FRAME, b".nv.merc.debug_line", b".nv.merc.nv_debug_line_sass"];
 const PTX_TEXT: &[u8] = b".nv.merc.nv_debug_ptx_txt.";
+const STRINGS: &[u8] = b".nv.merc.debug_str";
 
 /// Whether a section of debug information of this name is linked.
 pub(super) fn is_linked(name: &[u8]) -> bool {
-    TABLES.contains(&name) || name.starts_with(PTX_TEXT)
+    TABLES.contains(&name) || has_the_programs(name)
+}
+
+/// Whether a section has the bytes of the program's.
+fn has_the_programs(name: &[u8]) -> bool {
+    name.starts_with(PTX_TEXT) || name == STRINGS
 }
 
 impl State<'_> {
@@ -50,7 +57,7 @@ impl State<'_> {
                 let own = self.out_of(name.strip_prefix(b".nv.merc").unwrap_or_default());
                 let known = self.out_of(name);
                 let out = known.unwrap_or_else(|| {
-                    let shares = own.filter(|_| name.starts_with(PTX_TEXT));
+                    let shares = own.filter(|_| has_the_programs(name));
                     let out = Out::new(name, Class::Mercury, SHT_PROGBITS, 1);
                     self.outs.push(Out { flags: SHF_CUDA_MERCURY, shares, ..out })
                 });
@@ -97,7 +104,10 @@ impl State<'_> {
             let Some(&form) = forms.get(own) else { continue };
             let mut list = lists.remove(&form).unwrap_or_default();
             list.reverse(); // the last object's come first
-            let name = [b".nv.merc.rela", &*self.outs[*own].name].concat();
+            // of code, which is `.nv.capmerc.text.F` there, as the records of machine code
+            let form_name = self.outs[form].name.strip_prefix(b".nv.merc");
+            let name = form_name.unwrap_or(&self.outs[*own].name);
+            let name = [b".nv.merc.rela", name].concat();
             let out = self.outs.push(Out {
                 flags: FLAGS_WITH_INFO,
                 entry_size: 24,
@@ -175,6 +185,17 @@ impl State<'_> {
             (R_MERCURY_ABS64, None) => {
                 let addend = record.addend.unwrap_or(0).cast_unsigned();
                 self.put(table, offset, addend.wrapping_add(base));
+                None
+            }
+            // names of inlined functions
+            (R_MERCURY_ABS32, None) => {
+                let place = object.section_of(record.symbol);
+                let place = place.and_then(|section| self.places.get(&(object.index, section)));
+                let start = place.map_or(0, |place| place.1);
+                let value = record.addend.unwrap_or(0).cast_unsigned().wrapping_add(start);
+                let at = usize::try_from(offset).ok();
+                let field = at.and_then(|at| self.outs[table].data.get_mut(at..));
+                *field?.first_chunk_mut()? = (value as u32).to_le_bytes();
                 None
             }
             _ => None,

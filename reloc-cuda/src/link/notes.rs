@@ -2,7 +2,7 @@
 
 use alloc::format;
 use alloc::vec::Vec;
-use nvinfo::{Target, TargetSuffix};
+use nvinfo::TargetSuffix;
 
 /// The owner of CUDA's notes.
 const OWNER: &[u8; 12] = b"NVIDIA Corp\0";
@@ -11,6 +11,8 @@ const TOOL: u32 = 2000;
 
 /// `.note.nv.cuinfo`: virtual architecture and toolkit.
 const CUDA: u32 = 1000;
+/// Where notes about the virtual architecture have it: behind three words, the owner and the version of the note.
+const VIRTUAL: usize = 26;
 /// `SHF_NOTE_NV_TKINFO`.
 pub(super) const TOOL_FLAGS: u64 = 0x200_0000;
 /// `SHF_NOTE_NV_CUINFO`.
@@ -20,11 +22,19 @@ pub(super) const FIRST_TOOLKIT: u32 = 130;
 /// The first architecture whose files have `.nv.compat`.
 pub(super) const FIRST_WITH_COMPAT: u32 = 90;
 
-/// `.note.nv.cuinfo` of objects that have none.
-pub(super) fn cuda(target: &Target, toolkit: u32) -> Vec<u8> {
-    let r#virtual = target.virtual_sm.or(target.sm).unwrap_or(0);
+/// `.note.nv.cuinfo` for code of this virtual architecture.
+pub(super) fn cuda(r#virtual: u32, toolkit: u32) -> Vec<u8> {
     let halves = [2, r#virtual as u16, toolkit as u16, 0];
     note(CUDA, &halves.into_iter().flat_map(u16::to_le_bytes).collect::<Vec<_>>())
+}
+
+/// `.note.nv.cuver`, which an object has, for code of this virtual architecture.
+pub(super) fn with_virtual(note: &[u8], r#virtual: u32) -> Vec<u8> {
+    let mut bytes = note.to_vec();
+    if let Some(place) = bytes.get_mut(VIRTUAL..VIRTUAL + 2) {
+        place.copy_from_slice(&(r#virtual as u16).to_le_bytes());
+    }
+    bytes
 }
 
 /// The linker's own note; `remark` stands where other tools say which build they are.

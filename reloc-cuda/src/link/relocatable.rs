@@ -56,6 +56,7 @@ impl<'a> State<'a> {
             }
         }
         self.move_variables();
+        self.place_inlined_names()?;
         objects.iter().try_for_each(|object| self.take_records(object))?;
         Ok(self.write(&infos)?)
     }

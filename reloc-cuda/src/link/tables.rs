@@ -145,7 +145,15 @@ impl State<'_> {
         let mut compats = objects.iter().flat_map(|object| object.with_role(Role::Compat));
         let compat = compats.next().map(|(_, section)| section);
         let has_compat = self.sm >= notes::FIRST_WITH_COMPAT;
-        let made = notes::cuda(object.cubin.target(), self.newest_toolkit());
+        // what is for an older architecture still is when it is linked to what is for a newer one
+        let of = objects.iter().map(|object| object.cubin.target());
+        let oldest = of.filter_map(|target| target.virtual_sm).min().unwrap_or(self.sm);
+        let data = match cuda {
+            Some(section) if section.name == ".note.nv.cuver" => {
+                notes::with_virtual(section.data, oldest)
+            }
+            _ => notes::cuda(oldest, self.newest_toolkit()),
+        };
         self.outs.push(Out {
             flags: match cuda {
                 Some(section) => section.header.flags.bits(),
@@ -154,7 +162,7 @@ impl State<'_> {
             },
             link: Link::ToolNote,
             info: Info::Compat,
-            data: cuda.map_or(made, |section| section.data.to_vec()),
+            data,
             ..Out::new(
                 cuda.map_or(b".note.nv.cuinfo", |section| section.name.as_bytes()),
                 Class::CudaNote,
