@@ -183,6 +183,10 @@ impl<'a> EntryOptions<'a> {
     fn parse(header: Span<'a>, at: u64, flags: EntryFlags) -> Result<Self, Error> {
         let block: &raw::Options = header.row("options", at)?;
         let (offset, size) = (u64::from(block.offset.get()), block.size.get().into());
+        // CUDA 11 leaves room for a block, and says so, that there is nothing in
+        if offset == 0 {
+            return Ok(Self::None);
+        }
         if !flags.contains(EntryFlags::COMPAT) {
             return Ok(Self::Compiler(header.part("options", offset, size)?.bytes()));
         }

@@ -1,5 +1,7 @@
 //! Work that goes on after errors: what went wrong.
 
+use std::fmt;
+
 use anyhow::{Error, Result, anyhow};
 
 /// An error in words, and what led to it. Words that those before have are not said again: errors of a library hold their causes' words,
@@ -14,6 +16,18 @@ pub fn in_words(error: &Error) -> String {
     }
     text
 }
+
+/// An exit status other than 1, when all is said already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Status(pub u8);
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "exit status {}", self.0)
+    }
+}
+
+impl std::error::Error for Status {}
 
 /// What went wrong while the work went on: the first, and how many more there were.
 #[derive(Debug, Default)]

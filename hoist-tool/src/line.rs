@@ -9,6 +9,7 @@ pub use clap::Parser;
 use clap::{ColorChoice, ValueEnum as _};
 
 use crate::cmd::CommandLine;
+use crate::faults::Status;
 use crate::paint;
 use crate::shown::Shown;
 use crate::words;
@@ -39,6 +40,9 @@ pub fn main(words: Vec<OsString>) -> u8 {
         Err(error) => {
             // what is printed already explains the error
             let _ = out.flush();
+            if let Some(Status(status)) = error.downcast_ref() {
+                return *status;
+            }
             complaints(&error).iter().for_each(|line| paint::error(line));
             1
         }

@@ -329,3 +329,66 @@ fn compare_resources(path: &Path, bytes: &[u8], text: &str, counts: &mut Counts)
         counts.row("resources", path, &ours, &expected);
     }
 }
+
+/// What `hoist cuobjdump -res-usage` says of bytes.
+fn usage(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(&file, bytes).expect("a file");
+    let mut hoist = Command::new(env!("CARGO_BIN_EXE_hoist"));
+    let output = hoist.args(["cuobjdump", "-res-usage"]).arg(file).output().expect("hoist runs");
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+/// cuobjdump prints the stack that the linker has counted, and 0 for kernels that are not linked, whatever their own frame.
+#[test]
+fn kernels_that_are_not_linked_have_no_stack() {
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda/calls-13.5-sm_90.cubin");
+    let mut bytes = std::fs::read(root).expect("a fixture");
+    let stacks = |text: &str| -> Vec<String> {
+        let words = text.split_whitespace().filter_map(|word| word.strip_prefix("STACK:"));
+        words.map(str::to_owned).collect()
+    };
+    assert!(stacks(&usage(&bytes)).iter().any(|stack| stack != "0"), "{}", usage(&bytes));
+    // MIN_STACK_SIZE becomes MAX_STACK_SIZE, as objects have it
+    for at in 0..bytes.len() - 4 {
+        if bytes[at..at + 4] == [4, 0x12, 8, 0] {
+            bytes[at + 1] = 0x23;
+        }
+    }
+    assert!(stacks(&usage(&bytes)).iter().all(|stack| stack == "0"), "{}", usage(&bytes));
+}
+
+/// CUDA 11 leaves room for options without any; cuobjdump has a line for those that are there, be they empty.
+#[test]
+fn room_for_options_is_none() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/fatbin/lz4.fatbin");
+    let mut bytes = std::fs::read(root).expect("a fixture");
+    assert!(usage(&bytes).contains("\nptxasOptions = "), "{}", usage(&bytes));
+    let elf = u32::from_le_bytes(*bytes[0x14..].first_chunk().expect("a size"));
+    let stored = u64::from_le_bytes(*bytes[0x18..].first_chunk().expect("a size"));
+    let ptx = 16 + elf as usize + stored as usize;
+    let block =
+        ptx + u32::from_le_bytes(*bytes[ptx + 0x14..].first_chunk().expect("an offset")) as usize;
+    bytes[block..block + 4].fill(0);
+    assert!(!usage(&bytes).contains("Options"), "{}", usage(&bytes));
+}
+
+/// Scripts ask by the status whether a file has device code: cuobjdump ends with 255.
+#[test]
+fn a_file_without_device_code_has_its_status() {
+    for (file, status, start) in [
+        ("lz4.fatbin", 0, ""),
+        ("k.ptx", 255, "cuobjdump info    : File '"),
+        ("absent", 1, "hoist: "),
+    ] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/fatbin").join(file);
+        let mut hoist = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        let output = hoist.args(["cuobjdump", "-lelf"]).arg(path).output().expect("hoist runs");
+        assert_eq!(output.status.code(), Some(status), "{output:?}");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert!(said.starts_with(start) && said.lines().count() <= 1, "{said}");
+    }
+}

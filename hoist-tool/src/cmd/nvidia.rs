@@ -17,7 +17,7 @@ use super::fatbin::extract::in_order;
 use super::fatbin::found::containers;
 use super::fatbin::names::Names;
 use crate::budget::{Budget, FLOOR, TIMES};
-use crate::faults::Faults;
+use crate::faults::{Faults, Status};
 use crate::output;
 use crate::scratch::Scratch;
 use crate::shown::{self, Shown};
@@ -42,6 +42,9 @@ pub struct Cuobjdump {
     words: Vec<String>,
 }
 
+/// What cuobjdump's status says of a file without device code.
+const WITHOUT_CODE: Status = Status(255);
+
 /// What stands before the code of an entry, and the code.
 struct Piece<'b> {
     /// Lines that tell what it is; none for a cubin that is a file.
@@ -56,7 +59,7 @@ impl Cuobjdump {
     /// Prints to `out`.
     ///
     /// # Errors
-    /// If an option is not taken, or a file cannot be read or is damaged; the others are shown.
+    /// If an option is not taken, or a file cannot be read, is damaged, or has no device code; the others are shown.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         if let Some(text) = Request::told(&self.words) {
             return Ok(out.write_all(text.as_bytes())?);
@@ -82,12 +85,15 @@ impl Cuobjdump {
             }
             Ok(())
         })?;
+        let mut lacks = false;
         for path in roots.without(&sources.paths) {
             println(&format!("File '{}' does not contain device code", path.display()));
+            lacks = true;
         }
         let (mut out, _) = printed.into_inner().unwrap_or_else(PoisonError::into_inner);
         out.flush()?;
-        faults.result()
+        faults.result()?;
+        if lacks { Err(WITHOUT_CODE.into()) } else { Ok(()) }
     }
 }
 
@@ -285,15 +291,9 @@ fn head(entry: &RegionEntry<'_>, identifier: &str) -> String {
         EntryKind::Nvvm => "nvvm",
         _ => "",
     };
-    if !options_of.is_empty() {
-        let options = match entry.options() {
-            EntryOptions::Compiler(options) => {
-                let options = String::from_utf8_lossy(options).into_owned();
-                options.trim_end_matches('\0').to_owned()
-            }
-            _ => String::new(),
-        };
-        text.push_str(&format!("{options_of}Options = {options}\n"));
+    if let (false, EntryOptions::Compiler(options)) = (options_of.is_empty(), entry.options()) {
+        let options = String::from_utf8_lossy(options);
+        text.push_str(&format!("{options_of}Options = {}\n", options.trim_end_matches('\0')));
     }
     text
 }

@@ -116,7 +116,8 @@ impl Needs {
     fn of(needs: &Resources) -> Self {
         let stack = match needs.stack {
             Some(stack) => stack.bytes().map_or("UNKNOWN".to_owned(), |bytes| bytes.to_string()),
-            None => needs.frame_size.unwrap_or(0).to_string(),
+            // of what is not linked, whatever its own frame
+            None => "0".to_owned(),
         };
         Self {
             registers: needs.registers.unwrap_or(0),
