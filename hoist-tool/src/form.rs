@@ -1,6 +1,6 @@
 //! What a file is, by what it begins with.
 
-#[cfg(all(feature = "device-code", not(target_family = "wasm")))]
+#[cfg(feature = "device-code")]
 use std::{fs::File, io::Read as _, path::Path};
 
 use elf_core::archive;
@@ -44,6 +44,17 @@ impl Form {
     }
 }
 
+/// Archives and compressed files that are not looked into, by what they begin with.
+#[cfg(feature = "device-code")]
+const OTHERS: [(&[u8], &str); 6] = [
+    (b"\xfd7zXZ\0", "a file compressed by xz"),
+    (b"\x04\x22\x4d\x18", "a file compressed by lz4"),
+    (b"7z\xbc\xaf\x27\x1c", "an archive of 7-Zip"),
+    (b"Rar!\x1a\x07", "an archive of RAR"),
+    (b"\xed\xab\xee\xdb", "a package of RPM"),
+    (b"!<arch>\ndebian-binary", "a package of Debian"),
+];
+
 /// Whether a file that begins so is an archive of objects.
 pub(crate) fn is_archive(head: &[u8]) -> bool {
     head.starts_with(archive::MAGIC) || head.starts_with(archive::THIN_MAGIC)
@@ -53,11 +64,24 @@ pub(crate) fn is_archive(head: &[u8]) -> bool {
 impl Form {
     /// The form of a file; nothing if it is none, or cannot be read. A pipe is not opened: who opens it a second time may wait for ever.
     pub(crate) fn of_file(path: &Path) -> Option<Self> {
-        let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
-        let mut head = Vec::new();
-        file.take(HEAD as u64).read_to_end(&mut head).ok()?;
-        Some(Self::of(&head))
+        Some(Self::of(&head(path)?))
     }
+}
+
+/// What a file begins with, if it is one.
+#[cfg(feature = "device-code")]
+fn head(path: &Path) -> Option<Vec<u8>> {
+    let file = path.is_file().then(|| File::open(path).ok()).flatten()?;
+    let mut head = Vec::new();
+    file.take(HEAD as u64).read_to_end(&mut head).ok()?;
+    Some(head)
+}
+
+/// What a file is, if that may hold device code, and is not looked into.
+#[cfg(feature = "device-code")]
+pub(crate) fn not_looked_into(path: &Path) -> Option<&'static str> {
+    let head = head(path)?;
+    OTHERS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| *what)
 }
 
 /// What files begin with that may hold device code.

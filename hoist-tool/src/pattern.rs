@@ -39,7 +39,7 @@ impl FromStr for Pattern {
 
 impl Pattern {
     /// Whether a kernel of this name, as it is in the symbol table, is meant. A name means the mangled name, the demangled one with
-    /// its parameters, without them, and without arguments of templates.
+    /// its parameters, without them, without arguments of templates, and of that the end, without namespaces: `gemm`, `blas::gemm`.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         let readable = || KernelName::known(name).demangled;
@@ -55,7 +55,10 @@ impl Pattern {
                 }
                 name == wanted
                     || readable().is_some_and(|readable| {
-                        *readable == **wanted || family(&readable) == *wanted
+                        let family = family(&readable);
+                        let before = family.strip_suffix(&**wanted);
+                        *readable == **wanted
+                            || before.is_some_and(|left| left.is_empty() || left.ends_with("::"))
                     })
             }
             Form::Expression(regex) => {
@@ -111,6 +114,18 @@ mod tests {
         }
         for pattern in ["ad", "add?", "sub*", "/double/", "//x/"] {
             assert!(!matches(pattern, "_Z3addPfS_i"), "{pattern}");
+        }
+        let nested = "_ZN4blas8internal4gemmILi4EEEvPf"; // void blas::internal::gemm<4>(float*)
+        for (pattern, is_meant) in [
+            ("gemm", true),
+            ("internal::gemm", true),
+            ("blas::internal::gemm", true),
+            ("emm", false),
+            ("al::gemm", false),
+            ("blas::gemm", false),
+            ("", false),
+        ] {
+            assert_eq!(matches(pattern, nested), is_meant, "{pattern}");
         }
         assert!("/(/".parse::<Pattern>().is_err());
         assert!(Pattern::any(&[], "x"));

@@ -110,6 +110,11 @@ fn list_says_what_headers_say() {
     assert!(text.contains("hip amdgcn-amd-amdhsa") && text.contains("gfx90a"), "{text}");
     fs::write(at.join("text"), "nothing").expect("a file");
     assert_eq!(refused(at, &["list", "text"]), "text: holds no device code");
+    fs::write(at.join("text.xz"), b"\xfd7zXZ\0\0\x04").unwrap();
+    assert_eq!(
+        refused(at, &["list", "text.xz"]),
+        "text.xz: is a file compressed by xz, which is not looked into"
+    );
 }
 
 #[test]

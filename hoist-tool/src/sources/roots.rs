@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::anyhow;
 
 use crate::faults::Faults;
+use crate::form::not_looked_into;
 
 /// Which paths of the command line have what a command is about.
 #[derive(Debug, Default)]
@@ -29,8 +30,12 @@ impl Roots {
 
     /// Adds an error for every path in which nothing was found.
     pub fn empty(&self, paths: &[PathBuf], what: &str, faults: &mut Faults) {
-        let empty = self.without(paths);
-        empty.for_each(|path| faults.push(anyhow!("{}: {what}", path.display())));
+        for path in self.without(paths) {
+            faults.push(match not_looked_into(path) {
+                Some(form) => anyhow!("{}: is {form}, which is not looked into", path.display()),
+                None => anyhow!("{}: {what}", path.display()),
+            });
+        }
     }
 
     /// Whether nothing was found at all, and nothing is wrong either.
