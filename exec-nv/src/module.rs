@@ -3,11 +3,12 @@
 use core::ffi::{CStr, c_int, c_void};
 use core::ptr;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::sys::{
-    CUfunction, CUfunction_attribute as Attribute, CUlaunchConfig, CUlibrary, CUmodule,
+    CUdevice, CUfunction, CUfunction_attribute as Attribute, CUlaunchConfig, CUlibrary, CUmodule,
 };
 
 use exec_core::{Hold, LruAllocator};
@@ -25,7 +26,12 @@ pub(crate) struct Module {
     context: Arc<Context>,
     code: Code,
     generation: u64,
+    allowed: Arc<Allowed>,
 }
+
+/// How much dynamic shared memory functions are allowed, by device, generation and handle. The driver has one number for each function, whoever
+/// launches it, and takes a smaller one than before, too.
+type Allowed = Mutex<BTreeMap<(CUdevice, u64, usize), u32>>;
 
 /// Where it is.
 #[derive(Debug)]
@@ -41,6 +47,7 @@ enum Code {
 pub(crate) struct Library {
     driver: Arc<Driver>,
     handle: CUlibrary,
+    allowed: Arc<Allowed>,
 }
 
 // SAFETY: handles are good on every thread.
@@ -93,7 +100,7 @@ impl Library {
                 )
             }
         })?;
-        Ok(Self { driver: Arc::clone(driver), handle })
+        Ok(Self { driver: Arc::clone(driver), handle, allowed: Arc::default() })
     }
 }
 
@@ -115,16 +122,16 @@ impl Module {
                 unsafe { driver.cuModuleLoadDataEx(&raw mut handle, start, 2, options, values) }
             })
         })?;
-        Ok(Self::of(context, Code::Module(handle)))
+        Ok(Self::of(context, Code::Module(handle), Arc::default()))
     }
 
     /// The code of a library in a context, which the driver puts there when it is asked for something of it.
     pub(crate) fn of_library(context: &Arc<Context>, library: &Arc<Library>) -> Self {
-        Self::of(context, Code::Library(Arc::clone(library)))
+        Self::of(context, Code::Library(Arc::clone(library)), Arc::clone(&library.allowed))
     }
 
-    fn of(context: &Arc<Context>, code: Code) -> Self {
-        Self { context: Arc::clone(context), code, generation: context.generation() }
+    fn of(context: &Arc<Context>, code: Code, allowed: Arc<Allowed>) -> Self {
+        Self { context: Arc::clone(context), code, generation: context.generation(), allowed }
     }
 
     /// [`Error::Stale`] once the device was reset.
@@ -252,6 +259,19 @@ impl Function {
         self.module
             .context
             .run(|driver| unsafe { driver.cuFuncSetAttribute(function, attribute as u32, value) })
+    }
+
+    /// Allows the kernel so much dynamic shared memory, unless it may have more already: gives how much it may have.
+    pub(crate) fn allow_shared(&self, bytes: u32) -> Result<u32, Error> {
+        let module = &self.module;
+        let function = (module.context.device(), module.generation, self.handle.addr());
+        let mut all = module.allowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let allowed = all.entry(function).or_default();
+        if bytes > *allowed {
+            self.set(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, bytes)?;
+            *allowed = bytes;
+        }
+        Ok(*allowed)
     }
 
     fn get(&self, attribute: Attribute) -> Result<u32, Error> {

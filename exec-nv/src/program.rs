@@ -192,9 +192,8 @@ impl NvProgram {
     /// Asks the driver for what it does not allow of itself.
     fn allow(&self, launch: &NvLaunch) -> Result<(), Error> {
         if launch.dynamic_shared > self.allowed.load(Ordering::Relaxed) {
-            let attribute = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-            self.function.set(attribute, launch.dynamic_shared)?;
-            self.allowed.store(launch.dynamic_shared, Ordering::Relaxed);
+            let allowed = self.function.allow_shared(launch.dynamic_shared)?;
+            self.allowed.fetch_max(allowed, Ordering::Relaxed);
         }
         let own = self.kernel.resources.as_ref().and_then(|resources| resources.cluster);
         if launch.is_beyond_portable() || own.is_some_and(is_beyond_portable) {

@@ -5,7 +5,7 @@
 mod stub;
 
 use exec_core::{Device, Launch, Program, Scalar, Spec};
-use exec_nv::{Argument, CubinLoader, NvLaunch};
+use exec_nv::{Argument, CubinLoader, NvLaunch, NvLibrary};
 use stub::{KERNELS, fixture, stub};
 
 #[test]
@@ -193,6 +193,32 @@ fn shared_memory_is_asked_for_by_the_sum_of_static_and_dynamic_bytes() {
     let kernel = device.kernel(&image, "parameters").unwrap();
     assert_eq!(stub.calls_of("cuFuncGetAttribute"), ["1 parameters"]);
     drop((kernel, image, buffer));
+}
+
+#[test]
+fn programs_of_one_kernel_take_no_shared_memory_from_each_other() {
+    let name = "programs_of_one_kernel_take_no_shared_memory_from_each_other";
+    let Some(stub) = stub(name) else { return };
+    let device = stub.device().unwrap();
+    let bytes = fixture(KERNELS);
+    let library = NvLibrary::load(&device, &bytes).unwrap();
+    let own = device.load_with(&bytes, CubinLoader::Own).unwrap();
+    for [one, other] in [
+        [&device.load(&bytes).unwrap(); 2],
+        [&own; 2],
+        // the driver has one function of a library on a device, however often it is asked for
+        [&library.on(&device), &library.on(&device)],
+    ] {
+        stub.forget();
+        let [one, other] = [one, other].map(|image| device.kernel(image, "globals").unwrap());
+        for (program, dynamic_shared) in [(&one, 100 << 10), (&other, 60 << 10), (&one, 100 << 10)]
+        {
+            let launch = NvLaunch { dynamic_shared, ..NvLaunch::new(1, 32) };
+            // SAFETY: the stub runs nothing.
+            unsafe { program.launch(device.queue(), &[], &launch) }.unwrap();
+        }
+        assert_eq!(stub.calls_of("cuFuncSetAttribute"), ["globals 8 102400"]);
+    }
 }
 
 #[test]

@@ -1,9 +1,10 @@
 /* Part of the stub: modules, and launches of their functions.
  * SPDX-License-Identifier: MIT OR Apache-2.0 */
 
-struct function { char name[512]; const unsigned char *info; size_t size; unsigned registers, rows[64]; };
+/* `dynamic` is how much shared memory a launch may ask for (CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES); of a library's it has no context. */
+struct function { char name[512]; const unsigned char *info; size_t size; unsigned registers, rows[64], dynamic; void *context; };
 static const char *name_of(const struct function *function) { return function ? function->name : "none"; }
-struct module { unsigned char *image; size_t size; struct function functions[64]; int count; };
+struct module { unsigned char *image; size_t size; void *context; struct function functions[64]; int count; };
 
 static size_t image_size(const unsigned char *image) {
     const Elf64_Ehdr *header = (const void *)image;
@@ -39,6 +40,7 @@ static CUresult load(void **place, const void *image, size_t size, int kind) {
     struct module *module = calloc(1, sizeof *module);
     module->image = malloc(size), module->size = size;
     memcpy(module->image, image, size);
+    module->context = kind == MODULE ? current : 0;
     *place = module;
     return made_of(module, kind, sizeof *module);
 }
@@ -88,10 +90,14 @@ static size_t ptx_parameters(const char *text, const char *name, unsigned *rows)
 
 static CUresult function_of(void **found, void *handle, const char *name) {
     struct module *module = handle;
+    /* who asks again gets the same */
+    for (int i = 0; i < module->count; i++)
+        if (!strcmp(module->functions[i].name, name)) return *found = &module->functions[i], 0;
     if (!memmem(module->image, module->size, name, strlen(name)) || module->count == 64) return 500;
     struct function *function = &module->functions[module->count++];
     memset(function, 0, sizeof *function);
     snprintf(function->name, sizeof function->name, "%s", name);
+    function->dynamic = 48 << 10, function->context = module->context;
     if (memcmp(module->image, "\177ELF", 4)) {
         function->size = ptx_parameters((const char *)module->image, name, function->rows), function->info = (const void *)function->rows;
     } else {
@@ -139,7 +145,16 @@ CUresult cuFuncGetParamInfo(void *function, size_t index, size_t *offset, size_t
     return 0;
 }
 CUresult cuFuncGetAttribute(int *value, int attribute, void *function) { CALL(" %d %s", attribute, name_of(function)); *value = 7; return 0; }
-CUresult cuFuncSetAttribute(void *function, int attribute, int value) { CALL(" %s %d %d", name_of(function), attribute, value); return 0; }
+CUresult cuFuncSetAttribute(struct function *function, int attribute, int value) {
+    CALL(" %s %d %d", name_of(function), attribute, value);
+    if (attribute == 8) function->dynamic = value;
+    return 0;
+}
+/* Whether a function can be launched so: in a stream of its context, with no more shared memory than it may have. */
+static CUresult launchable(const struct function *function, const struct stream *stream, unsigned shared) {
+    if (function->context && stream && stream->context != function->context) return 400; /* CUDA_ERROR_INVALID_HANDLE */
+    return shared > function->dynamic ? 1 : 0; /* CUDA_ERROR_INVALID_VALUE */
+}
 
 /* Parameters as "OFFSET:HEX", an address of what was made as "OFFSET:(memory 1)". */
 static char *parameters(const struct function *function, void **values) {
@@ -164,8 +179,9 @@ CUresult cuLaunchKernel(struct function *function, unsigned gx, unsigned gy, uns
                         unsigned shared, void *stream, void **values, void **extra) {
     CALL(" %s %ux%ux%u %ux%ux%u %u %s%s%s", function->name, gx, gy, gz, bx, by, bz, shared, of(stream), parameters(function, values),
          extra ? " extra" : "");
-    captured(stream, KERNEL_NODE);
-    return 0;
+    CUresult refused = launchable(function, stream, shared);
+    if (!refused) captured(stream, KERNEL_NODE);
+    return refused;
 }
 struct attribute { int id; char pad[4]; unsigned value[16]; };
 struct config { unsigned grid[3], block[3], shared; void *stream; struct attribute *attributes; unsigned count; };
@@ -190,6 +206,7 @@ static const char *config_words(const struct config *config) {
 }
 CUresult cuLaunchKernelEx(const struct config *config, struct function *function, void **values, void **extra) {
     CALL(" %s %s%s%s", function->name, config_words(config), parameters(function, values), extra ? " extra" : "");
-    captured(config->stream, KERNEL_NODE);
-    return 0;
+    CUresult refused = launchable(function, config->stream, config->shared);
+    if (!refused) captured(config->stream, KERNEL_NODE);
+    return refused;
 }

@@ -14,9 +14,9 @@ struct graph { int nodes; struct { int kind; unsigned after; char *address; } of
 static unsigned node_number(int index) { return (index + 1) * 2654435761u; }
 /* A stream. Its calls may go into the graph of one that captures: each comes after the one before, and after what the stream has waited for.
  * Those that joined have to be waited for before the capture ends. */
-struct stream { struct stream *captures, *joined[8]; int others, is_apart; unsigned last; struct graph graph; };
+struct stream { struct stream *captures, *joined[8]; int others, is_apart; unsigned last; void *context; struct graph graph; };
 /* An event, and where it was recorded in a capture. */
-struct event { struct stream *captures, *stream; unsigned after; };
+struct event { struct stream *captures, *stream; unsigned after; void *context; };
 static int captured(void *stream, int kind) {
     struct stream *one = stream, *first = one ? one->captures : 0;
     if (!first || first->graph.nodes == MOST_NODES) return 0;
@@ -27,8 +27,9 @@ static int captured(void *stream, int kind) {
 }
 CUresult cuStreamCreateWithPriority(void **stream, unsigned flags, int priority) {
     CALL(" %u %d", flags, priority);
-    *stream = calloc(1, sizeof(struct stream));
-    return made(*stream, STREAM);
+    struct stream *one = *stream = calloc(1, sizeof(struct stream));
+    one->context = current;
+    return made(one, STREAM);
 }
 CUresult cuCtxGetStreamPriorityRange(int *least, int *greatest) { CALL(""); *least = 0, *greatest = -5; return 0; }
 CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, size_t size, void *stream) {
@@ -56,10 +57,16 @@ CUresult cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned 
     if (event->stream->last == event->after) event->stream->is_apart = 0;
     return 0;
 }
-CUresult cuEventCreate(void **event, unsigned flags) { CALL(" %u", flags); return made(*event = calloc(1, sizeof(struct event)), EVENT); }
+CUresult cuEventCreate(struct event **event, unsigned flags) {
+    CALL(" %u", flags);
+    *event = calloc(1, sizeof **event);
+    (*event)->context = current;
+    return made(*event, EVENT);
+}
 CUresult cuEventDestroy_v2(void *event) { CALL(" %s", of(event)); return drop(event, EVENT); }
 CUresult cuEventRecord(struct event *event, struct stream *stream) {
     CALL(" %s %s", of(event), of(stream));
+    if (event->context && event->context != stream->context) return 400; /* CUDA_ERROR_INVALID_HANDLE */
     event->captures = stream->captures, event->stream = stream, event->after = stream->last;
     return 0;
 }
