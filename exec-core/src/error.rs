@@ -54,12 +54,17 @@ pub enum Error {
         /// Bytes of the destination.
         to: u64,
     },
-    /// The buffer is one of another device.
+    /// What is used - a buffer, queue, image, mark - is one of another device.
     OtherDevice {
         /// The device it is used on.
         expected: DeviceId,
         /// The device it is of.
         found: DeviceId,
+    },
+    /// Source and destination of a copy have bytes in common, which a device may read after they were written.
+    Overlap {
+        /// How many.
+        bytes: u64,
     },
     /// The image could not be loaded.
     Load(Cause),
@@ -150,7 +155,10 @@ impl fmt::Display for Error {
             }
             Self::Sizes { from, to } => write!(f, "{from} bytes do not go into {to} bytes"),
             Self::OtherDevice { expected, found } => {
-                write!(f, "a buffer of device {found}, expected one of device {expected}")
+                write!(f, "of device {found}, and used on device {expected}")
+            }
+            Self::Overlap { bytes } => {
+                write!(f, "source and destination have {bytes} bytes in common")
             }
             Self::Load(cause) => write!(f, "the image cannot be loaded: {cause}"),
             Self::NoFunction { name, cause } => write!(f, "no function {name}: {cause}"),

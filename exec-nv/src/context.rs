@@ -153,6 +153,16 @@ impl Context {
         if generation == self.generation() { Ok(()) } else { Err(Error::Stale) }
     }
 
+    /// [`exec_core::Error::OtherDevice`] unless it is of this device.
+    pub(crate) fn expect(&self, found: DeviceId) -> Result<(), exec_core::Error> {
+        let expected = self.id;
+        if found == expected {
+            Ok(())
+        } else {
+            Err(exec_core::Error::OtherDevice { expected, found })
+        }
+    }
+
     /// Has `call` put something into a stream of its own, beside all others, and waits for it.
     pub(crate) fn transfer(
         &self,

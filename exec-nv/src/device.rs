@@ -18,6 +18,7 @@ use crate::program::NvProgram;
 use crate::properties::DeviceProperties;
 use crate::queue::NvQueue;
 use crate::shared::Shared;
+use crate::sides::Sides;
 use crate::stream::{QueueOptions, Stream};
 
 /// How an [`NvDevice`] is to be.
@@ -181,12 +182,7 @@ impl NvDevice {
         from: &View<LruAllocator<NvAllocator>>,
         to: &View<LruAllocator<NvAllocator>>,
     ) -> Result<(), Error> {
-        if from.size() != to.size() {
-            return Err(CoreError::Sizes { from: from.size(), to: to.size() }.into());
-        }
-        let size = usize::try_from(from.size())
-            .map_err(|_| CoreError::OutOfMemory { size: from.size() })?;
-        let (from, to) = (from.hold()?, to.hold()?);
+        let Sides { from, to, size } = Sides::of(from, to)?;
         let gone = || Error::from(CoreError::Freed);
         let source = Context::of(from.device()).ok_or_else(gone)?;
         let target = Context::of(to.device()).ok_or_else(gone)?;

@@ -52,13 +52,14 @@ impl NvDevice {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Inside`] of memory that is part of a larger piece, as what others lend may be; what the driver says, of memory of other kinds
+    /// [`Error::Core`] of a buffer that is freed, or another device's; [`Error::Inside`] of memory that is part of a larger piece, as what others lend may be; what the driver says, of memory of other kinds
     /// too.
     pub fn share_memory(
         &self,
         buffer: &Buffer<LruAllocator<NvAllocator>>,
     ) -> Result<IpcMemoryHandle, Error> {
         let address = buffer.address()?;
+        self.shared().context.expect(buffer.device()?)?;
         let mut handle = CUipcMemHandle { reserved: [0; 64] };
         self.shared().context.run(|driver| {
             let (mut start, mut size) = (0, 0);

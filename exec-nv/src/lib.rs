@@ -98,6 +98,8 @@ mod queue;
 pub mod raw;
 #[cfg(feature = "driver")]
 mod shared;
+#[cfg(any(feature = "driver", feature = "raw"))]
+mod sides;
 #[cfg(feature = "driver")]
 mod stream;
 #[cfg(feature = "driver")]

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use exec_core::{Buffer, LruAllocator, Spec};
+use exec_core::{Buffer, DeviceId, LruAllocator, Spec};
 use nvinfo::Cubin;
 
 use crate::context::Context;
@@ -87,6 +87,11 @@ impl NvImage {
             file: None,
             parts: Mutex::new(libraries.iter().map(part).collect()),
         }
+    }
+
+    /// The device that it is on.
+    pub(crate) fn device(&self) -> DeviceId {
+        self.context.id()
     }
 
     fn part(&self, image: KernelImage<'_>) -> Result<Arc<Part>, Error> {

@@ -59,6 +59,7 @@ impl NvProgram {
         name: &str,
         signature: Option<Signature>,
     ) -> Result<Self, Error> {
+        device.context.expect(image.device())?;
         let (function, kernel) = image.function(name)?;
         // static and dynamic bytes are counted together
         let declared = match &kernel.resources {
@@ -127,6 +128,7 @@ impl NvProgram {
     ) -> Result<Option<Duration>, Error> {
         let context = queue.stream().context();
         context.sticky().check()?;
+        self.device.context.expect(context.id())?;
         self.check(launch)?;
         let start = match launch.wait {
             true => {

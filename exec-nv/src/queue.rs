@@ -11,6 +11,7 @@ use crate::context::Context;
 use crate::error::Error;
 use crate::memory::NvAllocator;
 use crate::pending::{Capture, Pending, Retains, Used, lock};
+use crate::sides::Sides;
 use crate::stream::{NvEvent, Stream};
 
 /// Calls that run in their order. Those of several queues run beside each other.
@@ -76,7 +77,7 @@ impl NvQueue {
     /// Moves a mark behind all that is in the queue now, one of another process too: who waits for it from now on waits for this.
     ///
     /// # Errors
-    /// [`Error::Capturing`]; [`Error::Stale`] after a reset; what the driver says, of a mark of another device too.
+    /// [`Error::Capturing`]; [`Error::Stale`] after a reset; [`Error::Core`] of a mark of another device; what the driver says.
     pub fn record_again(&self, event: &NvEvent) -> Result<(), Error> {
         self.not_capturing()?;
         event.record_again(&self.stream)
@@ -139,14 +140,9 @@ impl NvQueue {
         from: &View<LruAllocator<NvAllocator>>,
         to: &View<LruAllocator<NvAllocator>>,
     ) -> Result<(), Error> {
-        if from.size() != to.size() {
-            return Err(CoreError::Sizes { from: from.size(), to: to.size() }.into());
-        }
         let context = self.stream.context();
         context.sticky().check()?;
-        let size = usize::try_from(from.size())
-            .map_err(|_| CoreError::OutOfMemory { size: from.size() })?;
-        let (source, target) = (from.hold()?, to.hold()?);
+        let Sides { from: source, to: target, size } = Sides::of(from, to)?;
         // at least one end is here: whose the queue is, waits for what runs
         let (expected, found) = (context.id(), source.device());
         if found != expected && target.device() != expected {

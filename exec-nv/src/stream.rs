@@ -189,6 +189,7 @@ impl NvEvent {
     /// Moves it behind all that is in `stream` now.
     pub(crate) fn record_again(&self, stream: &Stream) -> Result<(), Error> {
         self.check()?;
+        stream.context.expect(self.context.id())?;
         let handle = stream.handle()?;
         // SAFETY: both are there.
         stream.context.run(|driver| unsafe { driver.cuEventRecord(self.handle, handle) })
@@ -246,10 +247,11 @@ impl NvEvent {
     /// The time from `start` to this; both are reached.
     ///
     /// # Errors
-    /// [`Error::Stale`] after a reset; what the driver says, if one is not reached.
+    /// [`Error::Stale`] after a reset; [`Error::Core`] if the two are of two devices; what the driver says, if one is not reached.
     pub fn since(&self, start: &Self) -> Result<Duration, Error> {
         self.check()?;
         start.check()?;
+        self.context.expect(start.context.id())?;
         let mut milliseconds = 0.0;
         // SAFETY: the place is ours, the events are there.
         self.context.run(|driver| unsafe {

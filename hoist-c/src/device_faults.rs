@@ -73,9 +73,11 @@ pub(crate) fn core(error: &exec_core::Error) -> Error {
     use exec_core::Error as Core;
     let of = |status| Error::new(status, error);
     match error {
-        Core::Empty | Core::Alignment { .. } | Core::Sizes { .. } | Core::OtherDevice { .. } => {
-            of(Status::InvalidArgument)
-        }
+        Core::Empty
+        | Core::Alignment { .. }
+        | Core::Sizes { .. }
+        | Core::Overlap { .. }
+        | Core::OtherDevice { .. } => of(Status::InvalidArgument),
         Core::OutOfMemory { size } => {
             of(Status::Memory).with(Known { value: Some(*size), ..Known::default() })
         }

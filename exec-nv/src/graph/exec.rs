@@ -4,7 +4,6 @@ use core::ptr;
 use std::sync::Arc;
 
 use cudarc::driver::sys::{CUgraphExec, CUgraphNode};
-use exec_core::Error as CoreError;
 
 use super::build::{NvGraph, Template, UsedBy};
 use super::node::{self, NvGraphNode};
@@ -131,10 +130,7 @@ impl NvGraphExec {
     /// The stream of a queue that it can be put into.
     fn stream(&self, queue: &NvQueue) -> Result<cudarc::driver::sys::CUstream, Error> {
         self.template.check()?;
-        let (expected, found) = (self.template.context.id(), queue.stream().context().id());
-        if found != expected {
-            return Err(CoreError::OtherDevice { expected, found }.into());
-        }
+        self.template.context.expect(queue.stream().context().id())?;
         queue.stream().handle()
     }
 

@@ -16,6 +16,7 @@ use crate::launch::{LaunchError, NvLaunch};
 use crate::memory::NvAllocator;
 use crate::pending::Used;
 use crate::program::NvProgram;
+use crate::sides::Sides;
 
 /// A call of an [`NvGraph`](crate::NvGraph).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,12 +47,8 @@ fn hold(
     view: &View<LruAllocator<NvAllocator>>,
 ) -> Result<Hold<LruAllocator<NvAllocator>>, Error> {
     let hold = view.hold()?;
-    let (expected, found) = (context.id(), hold.device());
-    if found == expected {
-        Ok(hold)
-    } else {
-        Err(CoreError::OtherDevice { expected, found }.into())
-    }
+    context.expect(hold.device())?;
+    Ok(hold)
 }
 
 fn bytes(size: u64) -> Result<usize, Error> {
@@ -64,11 +61,9 @@ pub(super) fn copy(
     from: &View<LruAllocator<NvAllocator>>,
     to: &View<LruAllocator<NvAllocator>>,
 ) -> Result<(CopyNode, Used), Error> {
-    if from.size() != to.size() {
-        return Err(CoreError::Sizes { from: from.size(), to: to.size() }.into());
-    }
-    let size = bytes(from.size())?;
-    let (source, target) = (hold(context, from)?, hold(context, to)?);
+    let Sides { from: source, to: target, size } = Sides::of(from, to)?;
+    context.expect(source.device())?;
+    context.expect(target.device())?;
     let device = CUmemorytype::CU_MEMORYTYPE_DEVICE;
     let parameters = CopyNode {
         srcXInBytes: 0,
@@ -121,10 +116,7 @@ pub(super) fn with_kernel<T>(
     launch: &NvLaunch,
     then: impl FnOnce(*const KernelNode, Used) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let (expected, found) = (context.id(), program.device().context.id());
-    if found != expected {
-        return Err(CoreError::OtherDevice { expected, found }.into());
-    }
+    context.expect(program.device().context.id())?;
     program.check(launch)?;
     if launch.attributes.programmatic {
         return Err(LaunchError::NotInGraphs { what: "a programmatic dependent launch" }.into());

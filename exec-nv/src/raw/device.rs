@@ -22,6 +22,7 @@ use super::shared::Shared;
 use super::system::System;
 use crate::error::Error;
 use crate::properties::DeviceProperties;
+use crate::sides::Sides;
 
 /// How a [`RawDevice`] is to be.
 #[derive(Clone, Copy, Debug)]
@@ -116,12 +117,9 @@ impl<S: System> RawDevice<S> {
         from: &View<LruAllocator<RawAllocator<S>>>,
         to: &View<LruAllocator<RawAllocator<S>>>,
     ) -> Result<(), Error> {
-        if from.size() != to.size() {
-            return Err(CoreError::Sizes { from: from.size(), to: to.size() }.into());
-        }
         let context = &self.0.context;
         context.sticky().check()?;
-        let (source, target) = (from.hold()?, to.hold()?);
+        let Sides { from: source, to: target, .. } = Sides::of(from, to)?;
         for hold in [&source, &target] {
             if hold.device() != context.id() {
                 let (expected, found) = (context.id(), hold.device());
@@ -130,7 +128,7 @@ impl<S: System> RawDevice<S> {
         }
         // what queues have before is done first: copies run beside them
         context.note(context.queues().synchronize(context.limit()))?;
-        let copied = context.copies().copy(target.address(), source.address(), from.size());
+        let copied = context.copies().copy(target.address(), source.address(), source.size());
         Ok(context.note_copy(copied)?)
     }
 

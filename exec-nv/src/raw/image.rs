@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use elf_core::Name;
-use exec_core::{Buffer, LruAllocator, Spec};
+use exec_core::{Allocator as _, Buffer, DeviceId, LruAllocator, Spec};
 use nvinfo::{Cubin, Instructions, Resources};
 
 use super::allocator::RawAllocator;
@@ -73,6 +73,11 @@ impl<S: System> RawImage<S> {
             loaded.file = Some(bytes.into());
         }
         Ok(loaded)
+    }
+
+    /// The device that it is on.
+    pub(super) fn device(&self) -> DeviceId {
+        self.allocator.device()
     }
 
     /// Lays a cubin out, takes memory, relocates it for its address and copies it there.

@@ -538,12 +538,19 @@ fn several_clients_have_nothing_in_common() {
         one.copy(&near, &far_buffer),
         Err(Error::Core(CoreError::OtherDevice { .. }))
     ));
+    let image = one.load(&fixture(Class::AMPERE, "kernels")).unwrap();
+    assert!(matches!(
+        far.kernel(&image, "globals"),
+        Err(Error::Core(CoreError::OtherDevice { .. }))
+    ));
+    let (from, to) = (near.view(0, 40).unwrap(), near.view(8, 40).unwrap());
+    assert!(matches!(one.copy(&from, &to), Err(Error::Core(CoreError::Overlap { bytes: 32 }))));
     // what both see at one address is at different ones
     let seen = |device: &RawDevice<Fake>| {
         device.buffer(64, Spec::new().host_visible()).unwrap().address().unwrap()
     };
     assert_ne!(seen(&one), seen(&far));
-    drop((near, far_buffer, one, far));
+    drop((near, far_buffer, image, one, far));
     assert_eq!(
         (fake.state().abandoned.clone(), other.state().abandoned.clone()),
         ("".into(), "".into())

@@ -52,6 +52,10 @@ impl<S: System> RawProgram<S> {
         name: &str,
         signature: Option<Signature>,
     ) -> Result<Self, Error> {
+        let (expected, found) = (device.context.id(), image.device());
+        if found != expected {
+            return Err(CoreError::OtherDevice { expected, found }.into());
+        }
         let found = image.kernel(name)?;
         let offsets = Offsets::of(device.properties.sm)?;
         if found.parameters < usize::from(offsets.parameters) {
