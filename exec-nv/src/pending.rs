@@ -79,47 +79,65 @@ pub(crate) struct Pending {
 }
 
 /// A capture, in which several queues may be: one that begins it, and others that wait for it.
-#[derive(Default)]
 pub(crate) struct Capture {
-    joined: Mutex<Vec<Joined>>,
+    /// Those others; `None` once it has ended. Who locks this and what is pending in a queue, locks this first.
+    joined: Mutex<Option<Vec<Joined>>>,
 }
 
 /// A queue that has joined.
 type Joined = (Arc<Stream>, Arc<Mutex<Pending>>);
 
+impl Default for Capture {
+    fn default() -> Self {
+        Self { joined: Mutex::new(Some(Vec::new())) }
+    }
+}
+
 impl Capture {
-    /// Lets calls of a queue go into the same graph. Nothing if they do already.
+    /// Lets calls of a queue go into the same graph, by `wait`, which has it wait for a mark there. Nobody puts one into the queue meanwhile,
+    /// that it would not be known of where it goes.
     ///
     /// # Errors
-    /// [`Error::Capturing`] if they go into another one.
+    /// [`Error::Capturing`] if they go into another one, or the capture has ended; what `wait` says.
     pub(crate) fn join(
         self: &Arc<Self>,
         stream: &Arc<Stream>,
         pending: &Arc<Mutex<Pending>>,
+        wait: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
+        let mut joined = lock(&self.joined);
+        let Some(joined) = &mut *joined else { return Err(Error::Capturing) };
         let mut own = lock(pending);
         match &own.capture {
-            Some((capture, _)) if Arc::ptr_eq(capture, self) => return Ok(()),
+            Some((capture, _)) if Arc::ptr_eq(capture, self) => return wait(),
             Some(_) => return Err(Error::Capturing),
-            None => {}
+            None => wait()?,
         }
         own.begin(self);
-        lock(&self.joined).push((Arc::clone(stream), Arc::clone(pending)));
+        joined.push((Arc::clone(stream), Arc::clone(pending)));
         Ok(())
     }
 
-    /// What all queues but the first have used, which are as before.
-    pub(crate) fn end(&self, used: &mut Used) {
-        for (stream, pending) in core::mem::take(&mut *lock(&self.joined)) {
-            let mut own = lock(&pending);
-            let theirs = own.end();
-            drop(own);
-            used.keep_all(theirs);
+    /// Ends it, by `end`, for all its queues, of which `first` began it: gives what they have used, and what `end` gives. Nobody puts a call
+    /// into one of them meanwhile.
+    pub(crate) fn end<T>(&self, first: &Mutex<Pending>, end: impl FnOnce() -> T) -> (T, Used) {
+        let mut joined = lock(&self.joined);
+        let queues = joined.take().unwrap_or_default();
+        let mut first = lock(first);
+        let mut others: Vec<_> = queues.iter().map(|(_, pending)| lock(pending)).collect();
+        let ended = end();
+        let mut used = first.end();
+        for other in &mut others {
+            used.keep_all(other.end());
+        }
+        drop((others, first, joined));
+        for (stream, pending) in queues {
             // the queue is gone, and what it had before may run
             if Arc::strong_count(&pending) == 1 {
                 Pending::end_of(&pending, &stream);
             }
         }
+        (ended, used)
     }
 }
 

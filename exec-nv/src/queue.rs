@@ -57,10 +57,11 @@ impl NvQueue {
     /// # Errors
     /// What the driver says.
     pub fn record(&self) -> Result<NvEvent, Error> {
-        let capture = self.capture();
+        // where it is, is known: nobody begins or ends a capture meanwhile
+        let pending = self.lock();
         let event = NvEvent::record(&self.stream)?;
-        Ok(match capture {
-            Some(capture) => event.within(capture),
+        Ok(match &pending.capture {
+            Some((capture, _)) => event.within(capture),
             None => event,
         })
     }
@@ -70,17 +71,21 @@ impl NvQueue {
     /// # Errors
     /// [`Error::Capturing`]; what the driver says.
     pub fn record_shareable(&self) -> Result<NvEvent, Error> {
-        self.not_capturing()?;
-        NvEvent::record_shareable(&self.stream)
+        self.outside(|| NvEvent::record_shareable(&self.stream))
     }
 
     /// Moves a mark behind all that is in the queue now, one of another process too: who waits for it from now on waits for this.
     ///
     /// # Errors
-    /// [`Error::Capturing`]; [`Error::Stale`] after a reset; [`Error::Core`] of a mark of another device; what the driver says.
+    /// [`Error::Capturing`], of a mark of a capture too; [`Error::Stale`] after a reset; [`Error::Core`] of a mark of another device; what the driver says.
     pub fn record_again(&self, event: &NvEvent) -> Result<(), Error> {
-        self.not_capturing()?;
-        event.record_again(&self.stream)
+        self.outside(|| event.record_again(&self.stream))
+    }
+
+    /// Puts something into the queue that cannot be captured.
+    fn outside<T>(&self, put: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+        let pending = self.lock();
+        if pending.capture.is_some() { Err(Error::Capturing) } else { put() }
     }
 
     /// The capture that calls go into.
@@ -106,12 +111,8 @@ impl NvQueue {
 
     /// The graph of all calls since [`begin_capture`](Self::begin_capture), of all queues that were in it, and what they use.
     pub(crate) fn end_capture(&self) -> Result<(CUgraph, Used), Error> {
-        let capture = self.capture();
-        let graph = self.stream.end_capture();
-        let mut used = self.lock().end();
-        if let Some(capture) = capture {
-            capture.end(&mut used);
-        }
+        let capture = self.capture().ok_or(Error::Capturing)?;
+        let (graph, used) = capture.end(&self.pending, || self.stream.end_capture());
         Ok((graph?, used))
     }
 
@@ -122,11 +123,7 @@ impl NvQueue {
     /// [`Error::Capturing`] if calls of this queue go into another graph, or those of the mark's do not any more; what the driver says.
     pub fn wait_for_event(&self, event: &NvEvent) -> Result<(), Error> {
         let Some(capture) = event.capture::<Capture>()? else { return self.stream.wait_for(event) };
-        if self.capture().is_some_and(|own| !Arc::ptr_eq(&own, &capture)) {
-            return Err(Error::Capturing);
-        }
-        self.stream.wait_for(event)?;
-        capture.join(&self.stream, &self.pending)
+        capture.join(&self.stream, &self.pending, || self.stream.wait_for(event))
     }
 
     /// Puts a copy between views of one size into the queue, behind what is there; one of them may be of another GPU. Memory of the host

@@ -170,9 +170,9 @@ impl NvEvent {
     }
 
     /// The same as a mark of a capture.
-    pub(crate) fn within<T: Any + Send + Sync>(mut self, capture: Arc<T>) -> Self {
-        let capture: Arc<dyn Any + Send + Sync> = capture;
-        self.capture = Some(Arc::downgrade(&capture));
+    pub(crate) fn within<T: Any + Send + Sync>(mut self, capture: &Arc<T>) -> Self {
+        let capture: Weak<T> = Arc::downgrade(capture);
+        self.capture = Some(capture);
         self
     }
 
@@ -186,9 +186,12 @@ impl NvEvent {
         capture.map(Some).ok_or(Error::Capturing)
     }
 
-    /// Moves it behind all that is in `stream` now.
+    /// Moves it behind all that is in `stream` now. One of a capture stays what it is: others know it for that.
     pub(crate) fn record_again(&self, stream: &Stream) -> Result<(), Error> {
         self.check()?;
+        if self.capture.is_some() {
+            return Err(Error::Capturing);
+        }
         stream.context.expect(self.context.id())?;
         let handle = stream.handle()?;
         // SAFETY: both are there.

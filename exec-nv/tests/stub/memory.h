@@ -6,8 +6,8 @@ static void *memory(size_t size) {
     static uintptr_t next = 0x200000000000;
     size_t whole = (size + 0xffff) & ~(size_t)0xffff;
     if (size > 1 << 28) return 0;
-    void *found = mmap((void *)next, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    next += whole + 0x10000;
+    uintptr_t place = __sync_fetch_and_add(&next, whole + 0x10000);
+    void *found = mmap((void *)place, whole, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return found == MAP_FAILED ? 0 : found;
 }
 static CUresult give(void *what, int kind) {

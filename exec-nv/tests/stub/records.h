@@ -19,6 +19,11 @@ static size_t live_count;
 static unsigned numbers[KINDS], all_made;
 static int wrong; /* things given back that were not there */
 
+/* Threads of a test may call beside each other: what is recorded is one's at a time. */
+static int busy;
+static void lock(void) { while (__sync_lock_test_and_set(&busy, 1)) usleep(10); }
+static void unlock(void) { __sync_lock_release(&busy); }
+
 void stub_fail(const char *name, int code, int at) {
     snprintf(fail_name, sizeof fail_name, "%s", name);
     fail_code = code, fail_at = at, ready = 1;
@@ -74,7 +79,9 @@ static CUresult call(const char *name, const char *format, ...) {
     va_end(list);
     if (size > (int)sizeof line - 2) size = sizeof line - 2;
     line[size++] = '\n', line[size] = 0;
+    lock();
     if (used + size < sizeof text) memcpy(text + used, line, size + 1), used += size;
+    unlock();
     const char *log = getenv("HOIST_STUB_LOG");
     if (log) {
         FILE *file = fopen(log, "a");
@@ -98,8 +105,10 @@ void stub_forget(void) {
 }
 static CUresult made_of(void *what, int kind, size_t size) {
     if (!what || live_count == sizeof live / sizeof *live) return 2;
+    lock();
     live[live_count].what = what, live[live_count].kind = kind, live[live_count].size = size ? size : 1;
     live[live_count].number = ++numbers[kind], live[live_count++].made = ++all_made;
+    unlock();
     return 0;
 }
 static CUresult made(void *what, int kind) { return made_of(what, kind, 1); }
@@ -130,11 +139,11 @@ static int is_dead(CUdeviceptr address) {
 }
 #define AT(address) of((const void *)(uintptr_t)(address))
 static CUresult gone(void *what, int kind) {
-    for (size_t i = 0; i < live_count; i++)
-        if (live[i].what == what && live[i].kind == kind) {
-            live[i] = live[--live_count];
-            return 0;
-        }
-    wrong++;
-    return 400; /* CUDA_ERROR_INVALID_HANDLE */
+    int found = 0;
+    lock();
+    for (size_t i = 0; i < live_count && !found; i++)
+        if (live[i].what == what && live[i].kind == kind) live[i] = live[--live_count], found = 1;
+    if (!found) wrong++;
+    unlock();
+    return found ? 0 : 400; /* CUDA_ERROR_INVALID_HANDLE */
 }

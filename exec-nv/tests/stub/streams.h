@@ -46,12 +46,14 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, void *to_context, CUdeviceptr from, v
 CUresult cuStreamDestroy_v2(void *stream) { CALL(" %s", of(stream)); return drop(stream, STREAM); }
 CUresult cuStreamSynchronize(void *stream) { CALL(" %s", of(stream)); return 0; }
 CUresult cuStreamWaitEvent(struct stream *stream, struct event *event, unsigned flags) {
-    CALL(" %s %s %u", of(stream), of(event), flags);
-    if (stream->captures != event->captures) {
-        if (stream->captures || event->captures->others == 8) return 905; /* CUDA_ERROR_STREAM_CAPTURE_ISOLATION */
+    int is_apart = stream->captures != event->captures && (stream->captures || event->captures->others == 8);
+    /* what others do during the call comes after it */
+    if (stream->captures != event->captures && !is_apart) {
         stream->captures = event->captures, stream->last = 0;
         event->captures->joined[event->captures->others++] = stream;
     }
+    CALL(" %s %s %u", of(stream), of(event), flags);
+    if (is_apart) return 905; /* CUDA_ERROR_STREAM_CAPTURE_ISOLATION */
     if (!event->captures) return 0;
     stream->last += event->after, stream->is_apart = stream != event->captures;
     if (event->stream->last == event->after) event->stream->is_apart = 0;
