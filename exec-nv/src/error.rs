@@ -67,7 +67,7 @@ pub enum Error {
     Name,
     /// The queue's calls go into a graph: it cannot be waited for, or marked.
     Capturing,
-    /// A call of another graph.
+    /// A call of another graph, or one that came into it after it was made ready.
     OtherGraph,
     /// It was made before the device was reset.
     Stale,
@@ -77,7 +77,8 @@ pub enum Error {
         result: u32,
         /// What that means.
         reason: &'static str,
-        /// The call of the other graph that is at fault, as `nodes` counts them from 0; `None` if the driver does not say.
+        /// The call of the other graph that is at fault, or that was to be changed, as `nodes` counts them from 0; `None` if the driver does not
+        /// say.
         node: Option<usize>,
     },
     /// A size is no multiple of what it must be one of.
@@ -176,7 +177,7 @@ impl fmt::Display for Error {
             Self::Capturing => {
                 f.write_str("the queue's calls go into a graph: it cannot be waited for")
             }
-            Self::OtherGraph => f.write_str("the call is of another graph"),
+            Self::OtherGraph => f.write_str("the call is of another graph, or came into it later"),
             Self::Stale => f.write_str("made before the device was reset"),
             Self::GraphUpdate { result, reason, node } => {
                 write!(f, "the graph cannot be updated: {reason} ({result})")?;

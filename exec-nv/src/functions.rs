@@ -123,6 +123,7 @@ macro_rules! functions {
                 parameters: *const cu::CUDA_MEMSET_NODE_PARAMS_st, context: CUcontext,
             );
             cuGraphKernelNodeSetAttribute(node: cu::CUgraphNode, attribute: u32, value: *const cu::CUlaunchAttributeValue);
+            cuGraphNodeGetType(node: cu::CUgraphNode, kind: *mut u32);
             cuGraphInstantiateWithFlags(exec: *mut cu::CUgraphExec, graph: cu::CUgraph, flags: u64);
             cuGraphExecDestroy(exec: cu::CUgraphExec);
             cuGraphUpload(exec: cu::CUgraphExec, stream: CUstream);

@@ -128,7 +128,9 @@ impl Stream {
 
     /// The graph, ours to destroy.
     pub(crate) fn end_capture(&self) -> Result<CUgraph, Error> {
-        let (handle, mut graph) = (self.handle()?, ptr::null_mut());
+        let ((handle, generation), mut graph) = (self.made(), ptr::null_mut());
+        // one that was made after a reset captures nothing
+        self.context.check(generation)?;
         // SAFETY: the place is ours, the stream is there.
         self.context.run(|driver| unsafe { driver.cuStreamEndCapture(handle, &raw mut graph) })?;
         Ok(graph)

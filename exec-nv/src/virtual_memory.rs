@@ -12,7 +12,7 @@ use exec_core::Error as CoreError;
 use crate::context::Context;
 use crate::device::NvDevice;
 use crate::error::Error;
-use physical::{bytes, location, multiple, sized};
+use physical::{bytes, location, multiple, sized, some};
 
 /// What a device may do with mapped memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -56,9 +56,10 @@ impl NvDevice {
     /// Reserves addresses, at a multiple of `alignment`, a power of two, or, if that is 0, as the driver likes. No memory is there.
     ///
     /// # Errors
-    /// [`Error::Multiple`] if the size is none of what memory is given in; [`Error::Core`] if the alignment is no power of two; what the driver
+    /// [`Error::Multiple`] if the size is none of what memory is given in; [`Error::Core`] if it is 0, or the alignment is no power of two; what the driver
     /// says.
     pub fn reserve(&self, size: u64, alignment: u64) -> Result<AddressRange, Error> {
+        some(size)?;
         multiple("the size", size, self.minimum(false)?)?;
         if alignment > 0 && !alignment.is_power_of_two() {
             return Err(CoreError::Alignment { alignment }.into());

@@ -120,3 +120,22 @@ fn a_mark_of_a_capture_is_no_mark_of_anything_else() {
     device.queue().record_again(&shared).unwrap();
     device.new_queue().unwrap().wait_for_event(&shared).unwrap();
 }
+
+#[test]
+fn a_capture_does_not_outlive_a_reset() {
+    let Some(stub) = stub("a_capture_does_not_outlive_a_reset") else { return };
+    let device = stub.device().unwrap();
+    let queue = device.new_queue().unwrap();
+    let graph = NvGraph::capture(&queue, |_| {
+        stub.fail("cuCtxGetLimit", 700, 1);
+        device.stack_size().unwrap_err();
+        assert!(device.reset().is_some());
+        Ok(())
+    });
+    assert!(matches!(graph, Err(Error::Stale)), "{graph:?}");
+    assert_eq!(stub.calls_of("cuStreamEndCapture"), [""; 0]);
+    queue.synchronize().unwrap();
+    NvGraph::capture(&queue, |_| Ok(())).unwrap();
+    drop((queue, device));
+    assert_eq!(stub.left(), "");
+}

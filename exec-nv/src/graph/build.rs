@@ -211,6 +211,10 @@ impl NvGraph {
         to: &View<LruAllocator<NvAllocator>>,
     ) -> Result<NvGraphNode, Error> {
         let (parameters, used) = node::copy(&self.template.context, from, to)?;
+        if from.size() == 0 {
+            // the driver has no copies of nothing
+            return self.add_join(after);
+        }
         let (graph, context) = (self.template.handle, self.template.context.handle());
         self.add(after, used, |driver, place, after| {
             let (first, count) = (after.as_ptr(), after.len());
@@ -239,6 +243,9 @@ impl NvGraph {
         byte: u8,
     ) -> Result<NvGraphNode, Error> {
         let (parameters, used) = node::fill(&self.template.context, view, byte)?;
+        if view.size() == 0 {
+            return self.add_join(after);
+        }
         let (graph, context) = (self.template.handle, self.template.context.handle());
         self.add(after, used, |driver, place, after| {
             let (first, count) = (after.as_ptr(), after.len());

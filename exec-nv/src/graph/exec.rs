@@ -56,18 +56,25 @@ impl Drop for Exec {
     }
 }
 
+const OF_ANOTHER_KIND: &str = "a call is of another kind";
+
 /// `CUgraphExecUpdateResult` in words.
 const REASONS: [&str; 9] = [
     "",
     "an error",
     "the calls depend on each other in another way",
-    "a call is of another kind",
+    OF_ANOTHER_KIND,
     "a launch has another kernel, and the driver is too old for that",
     "what a call has cannot be changed",
     "a call can never be changed",
     "a launch has a kernel that cannot stand there",
     "the attributes of a launch are others",
 ];
+
+/// `CU_GRAPH_NODE_TYPE_KERNEL`.
+const KERNEL_NODE: u32 = 0;
+/// `CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED`.
+const OTHER_KIND: u32 = 3;
 
 impl NvGraph {
     /// Makes it ready to be launched, as it is now.
@@ -135,7 +142,7 @@ impl NvGraphExec {
     }
 
     /// Makes it what `graph` is: the same calls that depend on each other in the same way, with other parameters. It names its calls as
-    /// before.
+    /// before, and keeps what all calls of `graph` use until the next update.
     ///
     /// # Errors
     /// [`Error::GraphUpdate`] with the reason, if that cannot be: it is then as it was. What the driver says.
@@ -158,14 +165,16 @@ impl NvGraphExec {
             }
             done => done?,
         }
-        self.now_uses(graph.used.clone());
+        // which of its calls became which here, the driver alone knows: what they use stays as a whole
+        self.now_uses(graph.used.iter().map(|(_, all)| (None, Arc::clone(all))).collect());
         Ok(())
     }
 
     /// Changes a launch: the kernel, its arguments, grid, block and dynamic shared memory. Attributes and clusters stay as they were.
     ///
     /// # Errors
-    /// [`Error::OtherGraph`] if `node` is not of the graph that this was made of; as [`NvGraph::add_kernel`].
+    /// [`Error::OtherGraph`] if `node` is not of the graph that this was made of, as it was then; [`Error::GraphUpdate`] if it is no launch; as
+    /// [`NvGraph::add_kernel`].
     ///
     /// # Safety
     /// As for [`NvProgram::launch`], whenever the graph runs.
@@ -179,6 +188,13 @@ impl NvGraphExec {
         self.template.check()?;
         let handle = node.handle(self.template.id, &self.nodes)?;
         let (context, exec) = (&self.template.context, self.ready.exec.handle);
+        let mut kind = KERNEL_NODE;
+        // SAFETY: the place is ours, the node is there as long as the graph that it was made of.
+        context.run(|driver| unsafe { driver.cuGraphNodeGetType(handle, &raw mut kind) })?;
+        if kind != KERNEL_NODE {
+            let (result, node) = (OTHER_KIND, Some(node.index()));
+            return Err(Error::GraphUpdate { result, reason: OF_ANOTHER_KIND, node });
+        }
         let used = node::with_kernel(context, program, arguments, launch, |parameters, used| {
             // SAFETY: both are there; there is a pointer to each parameter, which the driver copies.
             context.run(|driver| unsafe {

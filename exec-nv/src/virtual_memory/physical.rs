@@ -47,6 +47,11 @@ pub(super) fn bytes(size: u64) -> Result<usize, Error> {
     usize::try_from(size).map_err(|_| CoreError::OutOfMemory { size }.into())
 }
 
+/// [`CoreError::Empty`] if it is nothing, of which the driver says no more than that a value is wrong.
+pub(super) fn some(size: u64) -> Result<(), Error> {
+    if size > 0 { Ok(()) } else { Err(CoreError::Empty.into()) }
+}
+
 /// [`Error::Multiple`] unless it is.
 pub(super) const fn multiple(what: &'static str, value: u64, of: u64) -> Result<(), Error> {
     if of == 0 || value.is_multiple_of(of) {
@@ -113,6 +118,7 @@ impl NvDevice {
     /// driver says.
     pub fn physical_memory(&self, size: u64, shareable: bool) -> Result<PhysicalMemory, Error> {
         let granularity = self.minimum(shareable)?;
+        some(size)?;
         multiple("the size", size, granularity)?;
         let (context, mut handle, length) = (&self.shared().context, 0, bytes(size)?);
         let properties = properties(context, shareable);
@@ -136,6 +142,7 @@ impl NvDevice {
     ) -> Result<PhysicalMemory, Error> {
         use std::os::fd::AsRawFd as _;
         let granularity = self.minimum(true)?;
+        some(size)?;
         multiple("the size", size, granularity)?;
         let (context, mut handle) = (&self.shared().context, 0);
         // the number itself stands where the pointer is

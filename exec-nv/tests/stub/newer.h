@@ -88,12 +88,16 @@ CUresult cuStreamEndCapture(struct stream *stream, struct graph **graph) {
 }
 CUresult cuGraphCreate(struct graph **graph, unsigned flags) { CALL(" %u", flags); return new_graph(graph, 0); }
 CUresult cuGraphDestroy(void *graph) { CALL(" %s", of(graph)); return drop(graph, GRAPH); }
+/* CU_GRAPH_NODE_TYPE_KERNEL, _MEMCPY, _MEMSET, _GRAPH, _EMPTY, by the kinds above. */
+static unsigned char node_kinds[sizeof nodes];
+static const unsigned node_types[] = {5, 0, 1, 2, 4};
+CUresult cuGraphNodeGetType(char *node, unsigned *type) { CALL(" %s", node_word(node)); *type = node_types[node_kinds[node - nodes]]; return 0; }
 CUresult cuGraphDestroyNode(CUgraphNode node) { CALL(" %s", node_word(node)); return 0; }
 CUresult cuGraphGetNodes(struct graph *graph, CUgraphNode *found, size_t *count) {
     CALL(" %s %s", of(graph), found ? "all" : "number");
     if (!found) { *count = graph->nodes; return 0; }
     for (size_t i = 0; i < *count && i < graph->nodes; i++) {
-        if (!graph->of[i].address) graph->of[i].address = nodes + node_count++;
+        if (!graph->of[i].address) graph->of[i].address = nodes + node_count, node_kinds[node_count++] = graph->of[i].kind;
         found[i] = graph->of[i].address;
     }
     return 0;
@@ -108,7 +112,7 @@ static CUresult add_node(CUgraphNode *node, struct graph *graph, CUgraphNode *af
             if (graph->of[other].address == after[i]) sum += node_number(other), found = 1;
         if (!found) return 1; /* CUDA_ERROR_INVALID_VALUE: a node of another graph */
     }
-    graph->of[index].kind = kind, graph->of[index].after = sum, *node = graph->of[index].address = nodes + node_count++;
+    graph->of[index].kind = kind, graph->of[index].after = sum, *node = graph->of[index].address = nodes + node_count, node_kinds[node_count++] = kind;
     graph->nodes++;
     return 0;
 }
