@@ -50,6 +50,8 @@ macro_rules! functions {
             cuMemAllocFromPoolAsync(address: *mut CUdeviceptr, size: usize, pool: cu::CUmemoryPool, stream: CUstream);
             cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
             cuMemAllocManaged(address: *mut CUdeviceptr, size: usize, flags: c_uint);
+            cuMemPrefetchAsync(address: CUdeviceptr, size: usize, device: CUdevice, stream: CUstream);
+            cuMemAdvise(address: CUdeviceptr, size: usize, advice: u32, device: CUdevice);
             cuMemHostAlloc(address: *mut *mut c_void, size: usize, flags: c_uint);
             cuMemHostGetDevicePointer_v2(device: *mut CUdeviceptr, host: *mut c_void, flags: c_uint);
             cuMemFreeHost(address: *mut c_void);
@@ -179,6 +181,11 @@ macro_rules! functions {
                 map: *mut cu::CUtensorMap, kind: u32, rank: u32, address: *mut c_void, sizes: *const u64, strides: *const u64,
                 lower: *const c_int, upper: *const c_int, channels: u32, pixels: u32,
                 steps: *const u32, interleave: u32, swizzle: u32, promotion: u32, fill: u32,
+            );
+            cuTensorMapEncodeIm2colWide(
+                map: *mut cu::CUtensorMap, kind: u32, rank: u32, address: *mut c_void, sizes: *const u64, strides: *const u64,
+                lower: c_int, upper: c_int, channels: u32, pixels: u32,
+                steps: *const u32, interleave: u32, mode: u32, swizzle: u32, promotion: u32, fill: u32,
             );
             cuTensorMapReplaceAddress(map: *mut cu::CUtensorMap, address: *mut c_void);
 

@@ -20,7 +20,7 @@
 //! | launch | [`NvProgram`], [`NvLaunch`], [`LaunchAttributes`], [`Argument`] |
 //! | launch many things as one | [`NvGraph`], [`NvGraphExec`] |
 //! | kernels that copy boxes of tensors | [`TensorMap`], [`TensorLayout`] |
-//! | memory: pools, addresses apart from it, other processes', other GPUs' | [`NvMemoryPool`], [`AddressRange`], [`PhysicalMemory`], [`IpcMemory`], [`PeerAttributes`] |
+//! | memory: pools, addresses apart from it, where managed memory is wanted, other processes', other GPUs' | [`NvMemoryPool`], [`AddressRange`], [`PhysicalMemory`], [`ManagedAdvice`], [`IpcMemory`], [`PeerAttributes`] |
 //! | code once for all GPUs; out of CUDA C++ | [`NvLibrary`], [`Nvrtc`] |
 //! | how well a GPU is used | [`NvOccupancy`], [`ProfilerRange`] |
 //! | code into memory without the driver's loader | [`own`] |
@@ -73,6 +73,8 @@ mod loaded;
 #[cfg(feature = "driver")]
 mod loader;
 #[cfg(feature = "driver")]
+mod managed;
+#[cfg(feature = "driver")]
 mod memory;
 #[cfg(feature = "driver")]
 mod module;
@@ -119,6 +121,7 @@ pub use {
     limits::NvLimit,
     loaded::NvImage,
     loader::CubinLoader,
+    managed::{ManagedAdvice, ManagedPlace},
     memory::{MemoryKind, NvAllocator, NvMemory},
     module::FunctionAttributes,
     nvrtc::{Compile, Nvrtc, NvrtcOutput},
@@ -130,8 +133,8 @@ pub use {
     queue::NvQueue,
     stream::{NvEvent, QueueOptions},
     tensor_map::{
-        Im2colBox, Interleave, L2Promotion, OutOfBounds, Swizzle, TensorLayout, TensorMap,
-        TensorMapError, TensorType,
+        Im2colBox, Im2colWideBox, Interleave, L2Promotion, OutOfBounds, Swizzle, TensorLayout,
+        TensorMap, TensorMapError, TensorType,
     },
     virtual_memory::{Access, AddressRange, Granularity, PhysicalMemory},
 };

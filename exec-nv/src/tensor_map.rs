@@ -6,7 +6,8 @@ mod layout;
 
 pub use error::TensorMapError;
 pub use layout::{
-    Im2colBox, Interleave, L2Promotion, OutOfBounds, Swizzle, TensorLayout, TensorType,
+    Im2colBox, Im2colWideBox, Interleave, L2Promotion, OutOfBounds, Swizzle, TensorLayout,
+    TensorType,
 };
 
 use core::ffi::c_void;
@@ -135,6 +136,47 @@ impl NvDevice {
                 area.pixels,
                 steps.as_ptr(),
                 layout.interleave as u32,
+                layout.swizzle as u32,
+                layout.promotion as u32,
+                layout.out_of_bounds as u32,
+            )
+        })?;
+        Ok(map)
+    }
+
+    /// The same of images, to be copied as columns that go along the width alone: from `sm_100` on.
+    ///
+    /// # Errors
+    /// As [`tensor_map`](Self::tensor_map).
+    pub fn tensor_map_im2col_wide(
+        &self,
+        view: &View<LruAllocator<NvAllocator>>,
+        layout: &TensorLayout,
+        area: &Im2colWideBox,
+    ) -> Result<TensorMap, Error> {
+        let address = view.address()?;
+        check::version(self.properties().driver, layout)?;
+        check::wide_version(self.properties().driver)?;
+        check::im2col_wide(self.properties().sm, address, view.size(), layout, area)?;
+        let mut map = TensorMap { words: [0; 16] };
+        let TensorLayout { kind, rank, sizes, strides, steps, .. } = layout;
+        // SAFETY: as many sizes, strides and steps as there can be dimensions; the place is aligned.
+        self.shared().context.run(|driver| unsafe {
+            driver.cuTensorMapEncodeIm2colWide(
+                (&raw mut map).cast(),
+                *kind as u32,
+                *rank,
+                pointer(address),
+                sizes.as_ptr(),
+                strides.as_ptr(),
+                area.lower,
+                area.upper,
+                area.channels,
+                area.pixels.unwrap_or(check::PIXELS_OF_128),
+                steps.as_ptr(),
+                layout.interleave as u32,
+                // `CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128`
+                area.pixels.is_none().into(),
                 layout.swizzle as u32,
                 layout.promotion as u32,
                 layout.out_of_bounds as u32,

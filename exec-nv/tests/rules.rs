@@ -8,7 +8,10 @@ use std::os::fd::AsFd as _;
 use std::sync::Arc;
 
 use exec_core::{Buffer, Device as _, Error as CoreError, ExternalMemory, Spec};
-use exec_nv::{Error, MemoryKind, NvDevice, NvOptions, Swizzle, TensorLayout, TensorType};
+use exec_nv::{
+    Error, Im2colWideBox, ManagedAdvice, ManagedPlace, MemoryKind, NvDevice, NvOptions, Swizzle,
+    TensorLayout, TensorType,
+};
 use stub::stub;
 
 #[test]
@@ -131,4 +134,105 @@ fn addresses_are_where_memory_can_be() {
     assert_eq!(stub.calls_of("cuMemMap"), [""; 0]);
     drop((memory, range, device));
     assert_eq!(stub.left(), "");
+}
+
+#[test]
+fn columns_along_the_width_are_of_later_devices_and_drivers() {
+    let name = "columns_along_the_width_are_of_later_devices_and_drivers";
+    let Some(stub) = stub(name) else { return };
+    let layout = TensorLayout::new(TensorType::F16, &[64, 8, 8, 2]).unwrap();
+    let layout = layout.swizzle(Swizzle::B128);
+    for (version, sm, pixels, expected) in [
+        (12080, 90, None, Err("columns along the width from sm_100 on, and the device is sm_90")),
+        (
+            12070,
+            100,
+            None,
+            Err("columns along the width from CUDA 12.8 on, and the driver has 12.7"),
+        ),
+        (12080, 100, Some(7), Ok("pixels 7 interleave 0 mode 0")),
+        (13000, 120, None, Ok("pixels 128 interleave 0 mode 1")),
+    ] {
+        stub.be(version, 1, sm);
+        stub.forget();
+        let device = stub.device().unwrap();
+        let memory = device.buffer(1 << 16, Spec::new().aligned(128)).unwrap();
+        let area = Im2colWideBox { lower: -1, upper: 2, channels: 64, pixels };
+        match (device.tensor_map_im2col_wide(&memory, &layout, &area), expected) {
+            (Ok(map), Ok(words)) => {
+                let start = memory.address().unwrap().to_ne_bytes();
+                assert_eq!(map.bytes().first_chunk(), Some(&start));
+                assert_eq!(
+                    stub.calls_of("cuTensorMapEncodeIm2colWide"),
+                    [format!(
+                        "type 6 memory 1 sizes 64,8,8,2 strides 128,1024,8192 lower -1 upper 2 steps 1,1,1,1 channels 64 {words} \
+                         swizzle 3 promotion 0 fill 0"
+                    )]
+                );
+            }
+            (outcome, expected) => {
+                let error = outcome.unwrap_err().to_string();
+                assert_eq!(error, format!("tensor map: {}", expected.unwrap_err()));
+            }
+        }
+        drop((memory, device));
+        assert_eq!(stub.left(), "");
+    }
+}
+
+#[test]
+fn managed_memory_is_sent_ahead_with_advice() {
+    let Some(stub) = stub("managed_memory_is_sent_ahead_with_advice") else { return };
+    stub.be(13000, 2, 90);
+    let driver = stub.driver().unwrap();
+    let open = |ordinal| NvDevice::open(&driver, ordinal, NvOptions::default()).unwrap();
+    let (one, other) = (open(0), open(1));
+    let managed = Buffer::new(&one.allocator_of(MemoryKind::Managed), 4096, Spec::new()).unwrap();
+    let plain = one.buffer(4096, Spec::new()).unwrap();
+    stub.forget();
+    let there = ManagedPlace::Device(&other);
+    for advice in [
+        ManagedAdvice::MostlyRead,
+        ManagedAdvice::NotMostlyRead,
+        ManagedAdvice::PreferredAt(there),
+        ManagedAdvice::PreferredAt(ManagedPlace::Host),
+        ManagedAdvice::PreferredNowhere,
+        ManagedAdvice::UsedBy(there),
+        ManagedAdvice::NotUsedBy(ManagedPlace::Host),
+    ] {
+        one.advise(&managed.view(64, 128).unwrap(), advice).unwrap();
+        one.advise(&managed.view(0, 0).unwrap(), advice).unwrap();
+    }
+    assert_eq!(
+        stub.calls_of("cuMemAdvise"),
+        ["1 0", "2 0", "3 1", "3 -1", "4 0", "5 1", "6 -1"]
+            .map(|words| format!("managed 1+64 128 {words}"))
+    );
+    let queue = one.new_queue().unwrap();
+    queue.prefetch(&managed, there).unwrap();
+    queue.prefetch(&managed.view(4096, 0).unwrap(), there).unwrap();
+    assert_eq!(stub.calls_of("cuMemPrefetchAsync"), ["managed 1 4096 1 stream 3"]);
+    // the queue uses it until it is past that
+    assert!(matches!(managed.copy_in(0, &[1]), Err(CoreError::InUse)));
+    queue.synchronize().unwrap();
+    managed.copy_in(0, &[1]).unwrap();
+    let error = queue.prefetch(&plain, ManagedPlace::Host).unwrap_err();
+    assert!(matches!(error, Error::Driver { function: "cuMemPrefetchAsync", code: 1, .. }));
+    assert!(plain.copy_in(0, &[1]).is_ok());
+    drop((managed, plain, queue, one, other, driver));
+    assert_eq!(stub.left(), "");
+    // where it goes as a whole, nobody sends it
+    stub.concurrent(false);
+    let device = stub.device().unwrap();
+    let managed =
+        Buffer::new(&device.allocator_of(MemoryKind::Managed), 4096, Spec::new()).unwrap();
+    for outcome in [
+        device.advise(&managed, ManagedAdvice::MostlyRead),
+        device.queue().prefetch(&managed, ManagedPlace::Host),
+    ] {
+        assert_eq!(
+            outcome.unwrap_err().to_string(),
+            "the device does not support managed memory at a place"
+        );
+    }
 }

@@ -1,18 +1,21 @@
-//! The rules for tensor maps, as the documents of `cuTensorMapEncodeTiled` and `cuTensorMapEncodeIm2col` have them (CUDA Driver API, "Tensor
-//! Map Object Management").
+//! The rules for tensor maps, as the documents of `cuTensorMapEncodeTiled`, `cuTensorMapEncodeIm2col` and `cuTensorMapEncodeIm2colWide` have
+//! them (CUDA Driver API, "Tensor Map Object Management").
 
 use fatbin::CudaVersion;
 
 use super::TensorMapError as Error;
 use super::layout::{
-    DIMENSIONS, Im2colBox, Interleave, OutOfBounds, Swizzle, TensorLayout, TensorType,
+    DIMENSIONS, Im2colBox, Im2colWideBox, Interleave, OutOfBounds, Swizzle, TensorLayout,
+    TensorType,
 };
 
 /// The first architecture with such copies.
 const FIRST: u32 = 90;
+/// The first architecture with columns along the width alone.
+const FIRST_WIDE: u32 = 100;
 /// Elements of a dimension at most: documents before CUDA 13.5 say twice as many, of which coordinates of 32 bits with a sign reach the half.
 const MOST_ELEMENTS: u64 = 1 << 31;
-/// The first version of CUDA that knows packed types, and swizzles of other than 16 bytes.
+/// The first version of CUDA that knows packed types, swizzles of other than 16 bytes, and columns along the width alone.
 const PACKED: CudaVersion = CudaVersion::new(12, 8);
 /// Strides are below this.
 const STRIDE_END: u64 = 1 << 40;
@@ -22,6 +25,10 @@ const MOST_OF_BOX: i64 = 256;
 const BOX_WITH_GAPS: i64 = 128;
 /// Pixels of a column at most.
 const MOST_PIXELS: i64 = 1024;
+/// Pixels of a column in the form that has no others.
+pub(super) const PIXELS_OF_128: u32 = 128;
+/// As errors have it.
+const WIDE: &str = "columns along the width";
 /// The largest step.
 const MOST_STEP: i64 = 8;
 /// Where corners can be, for images of one, two and three dimensions.
@@ -76,6 +83,15 @@ pub(super) fn version(driver: CudaVersion, layout: &TensorLayout) -> Result<(), 
         (_, true) => "a swizzle of 32 or 64 bytes",
         _ => return Ok(()),
     };
+    known(driver, what)
+}
+
+/// Whether a driver of this version knows columns along the width alone.
+pub(super) fn wide_version(driver: CudaVersion) -> Result<(), Error> {
+    known(driver, WIDE)
+}
+
+fn known(driver: CudaVersion, what: &'static str) -> Result<(), Error> {
     if driver < PACKED {
         return Err(Error::Driver { what, found: driver, needed: PACKED });
     }
@@ -103,7 +119,7 @@ fn common(
     least: usize,
 ) -> Result<(), Error> {
     if sm < FIRST {
-        return Err(Error::Device { sm });
+        return Err(Error::Device { what: "tensor maps", sm, needed: FIRST });
     }
     let rank = layout.rank();
     let grouped = layout.interleave != Interleave::None;
@@ -136,15 +152,20 @@ fn common(
         "a swizzle of other than 32 bytes",
     )?;
     together(layout.kind == TensorType::U6Align16 && grouped, "a type of 6 bits", "an interleave")?;
-    let wide = matches!(swizzle, Swizzle::None | Swizzle::B128 | Swizzle::B128Atom32);
-    let widest = wide || layout.kind == TensorType::U6Align16 && swizzle == Swizzle::B128Atom64;
-    together(gaps && !widest, "a type with gaps", "this swizzle")?;
     together(
         layout.out_of_bounds == OutOfBounds::NanRequestZeroFma && !layout.kind.is_float(),
         "a NaN outside of the tensor",
         "a type of integers",
     )?;
     place(address, available, layout)
+}
+
+/// What has gaps between its numbers does not lie in every way in shared memory; types of 6 bits lie in one more.
+fn swizzle_of_gaps(layout: &TensorLayout, of_6_bits: Swizzle) -> Result<(), Error> {
+    let swizzle = layout.swizzle;
+    let can = matches!(swizzle, Swizzle::None | Swizzle::B128 | Swizzle::B128Atom32)
+        || layout.kind == TensorType::U6Align16 && swizzle == of_6_bits;
+    together(layout.kind.has_gaps() && !can, "a type with gaps", "this swizzle")
 }
 
 /// A row of a box, in bytes of shared memory, must fit what is swizzled.
@@ -166,6 +187,7 @@ pub(super) fn tiled(
     tile: &[u32],
 ) -> Result<(), Error> {
     common(sm, (address, available), layout, 1)?;
+    swizzle_of_gaps(layout, Swizzle::B128Atom64)?;
     count("sizes of the box", tile.len(), layout.rank())?;
     for (dimension, &size) in tile.iter().enumerate() {
         range("the box", Some(dimension), size.into(), (1, MOST_OF_BOX))?;
@@ -190,6 +212,7 @@ pub(super) fn im2col(
     area: &Im2colBox<'_>,
 ) -> Result<(), Error> {
     common(sm, (address, available), layout, 3)?;
+    swizzle_of_gaps(layout, Swizzle::B128Atom64)?;
     // without channels and images
     let dimensions = layout.rank() - 2;
     count("numbers of the lower corner", area.lower.len(), dimensions)?;
@@ -198,17 +221,53 @@ pub(super) fn im2col(
     let sizes = layout.sizes.iter().skip(1);
     for (at, ((&lower, &upper), &size)) in area.lower.iter().zip(area.upper).zip(sizes).enumerate()
     {
-        let dimension = Some(at + 1);
-        range("the lower corner", dimension, lower.into(), most)?;
-        range("the upper corner", dimension, upper.into(), most)?;
-        let wide = signed(size).saturating_add(upper.into()).saturating_sub(lower.into());
-        range("the box", dimension, wide, (1, i64::MAX))?;
+        corners(at + 1, (lower, upper), size, most)?;
     }
+    column(layout, area.channels, area.pixels)
+}
+
+/// Whether columns along the width of such images can be copied.
+pub(super) fn im2col_wide(
+    sm: u32,
+    address: u64,
+    available: u64,
+    layout: &TensorLayout,
+    area: &Im2colWideBox,
+) -> Result<(), Error> {
+    if sm < FIRST_WIDE {
+        return Err(Error::Device { what: WIDE, sm, needed: FIRST_WIDE });
+    }
+    common(sm, (address, available), layout, 3)?;
+    let known = matches!(layout.swizzle, Swizzle::B64 | Swizzle::B128 | Swizzle::B128Atom32);
+    together(!known, WIDE, "other swizzles than of 64 and 128 bytes, and of 32 within 128")?;
+    swizzle_of_gaps(layout, Swizzle::B64)?;
+    let width = layout.sizes.get(1).copied().unwrap_or(0);
+    let [most, ..] = CORNERS;
+    corners(1, (area.lower, area.upper), width, most)?;
+    column(layout, area.channels, area.pixels.unwrap_or(PIXELS_OF_128))
+}
+
+/// Where a box begins and ends in a dimension.
+fn corners(
+    dimension: usize,
+    (lower, upper): (i32, i32),
+    size: u64,
+    most: (i64, i64),
+) -> Result<(), Error> {
+    let dimension = Some(dimension);
+    range("the lower corner", dimension, lower.into(), most)?;
+    range("the upper corner", dimension, upper.into(), most)?;
+    let wide = signed(size).saturating_add(upper.into()).saturating_sub(lower.into());
+    range("the box", dimension, wide, (1, i64::MAX))
+}
+
+/// How large a column is.
+fn column(layout: &TensorLayout, channels: u32, pixels: u32) -> Result<(), Error> {
     let least = if layout.kind.has_gaps() { BOX_WITH_GAPS } else { 1 };
     let most = if layout.kind.has_gaps() { BOX_WITH_GAPS } else { MOST_OF_BOX };
-    range("the number of channels", None, area.channels.into(), (least, most))?;
-    range("the number of pixels", None, area.pixels.into(), (1, MOST_PIXELS))?;
-    row(layout, layout.kind.shared_bytes(area.channels.into()))
+    range("the number of channels", None, channels.into(), (least, most))?;
+    range("the number of pixels", None, pixels.into(), (1, MOST_PIXELS))?;
+    row(layout, layout.kind.shared_bytes(channels.into()))
 }
 
 #[cfg(test)]

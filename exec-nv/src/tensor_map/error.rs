@@ -10,8 +10,12 @@ use fatbin::CudaVersion;
 pub enum TensorMapError {
     /// The device has no such copies.
     Device {
+        /// What it has not.
+        what: &'static str,
         /// Number of its architecture.
         sm: u32,
+        /// Number of the first architecture that has it.
+        needed: u32,
     },
     /// The driver does not know that yet.
     Driver {
@@ -97,8 +101,8 @@ impl fmt::Display for At {
 impl fmt::Display for TensorMapError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Device { sm } => {
-                write!(f, "tensor maps from sm_90 on, and the device is sm_{sm}")
+            Self::Device { what, sm, needed } => {
+                write!(f, "{what} from sm_{needed} on, and the device is sm_{sm}")
             }
             Self::Driver { what, found, needed } => {
                 write!(f, "{what} from CUDA {needed} on, and the driver has {found}")

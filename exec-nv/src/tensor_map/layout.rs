@@ -268,3 +268,16 @@ pub struct Im2colBox<'a> {
     /// Pixels of a column.
     pub pixels: u32,
 }
+
+/// What of images is copied as columns that go along the width alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Im2colWideBox {
+    /// Where the box begins, from the beginning of a row: negative with padding.
+    pub lower: i32,
+    /// Where it ends, from the end of a row.
+    pub upper: i32,
+    /// Channels of a pixel that are copied.
+    pub channels: u32,
+    /// Pixels of a column; `None` for the form that has 128 (`CU_TENSOR_MAP_IM2COL_WIDE_MODE_W128`).
+    pub pixels: Option<u32>,
+}

@@ -9,8 +9,9 @@ use crate::other;
 use crate::stub::Stub;
 use exec_core::{Allocator as _, Buffer, Device as _, Scalar, Spec};
 use exec_nv::{
-    Access, Argument, ClusterPolicy, CubinLoader, Error, Im2colBox, LaunchAttributes, MemoryKind,
-    NvDevice, NvGraph, NvLaunch, NvLibrary, NvLimit, NvOptions, TensorLayout, TensorType,
+    Access, Argument, ClusterPolicy, CubinLoader, Error, Im2colBox, Im2colWideBox,
+    LaunchAttributes, ManagedAdvice, ManagedPlace, MemoryKind, NvDevice, NvGraph, NvLaunch,
+    NvLibrary, NvLimit, NvOptions, Swizzle, TensorLayout, TensorType,
 };
 
 pub(crate) fn fixture(name: &str) -> Vec<u8> {
@@ -132,7 +133,7 @@ pub(crate) fn graphs(device: &NvDevice) -> Result<(), Error> {
     queue.synchronize()
 }
 
-pub(crate) fn tensors(device: &NvDevice) -> Result<(), Error> {
+pub(crate) fn tensors(device: &NvDevice, stub: &Stub) -> Result<(), Error> {
     let buffer = device.buffer(4096, Spec::new().aligned(256))?;
     let layout = TensorLayout::new(TensorType::F16, &[64, 32])?;
     let mut map = device.tensor_map(&buffer, &layout, &[64, 8])?;
@@ -140,6 +141,12 @@ pub(crate) fn tensors(device: &NvDevice) -> Result<(), Error> {
     let images = TensorLayout::new(TensorType::F32, &[16, 8, 4])?;
     let area = Im2colBox { lower: &[-1], upper: &[1], channels: 16, pixels: 32 };
     device.tensor_map_im2col(&buffer, &images, &area)?;
+    // as a later device
+    stub.be(13000, 2, 100);
+    let later = NvDevice::open(device.driver(), 0, NvOptions::default())?;
+    let area = Im2colWideBox { lower: -1, upper: 1, channels: 16, pixels: Some(32) };
+    later.tensor_map_im2col_wide(&buffer, &images.swizzle(Swizzle::B64), &area)?;
+    stub.be(13000, 2, 90);
     Ok(())
 }
 
@@ -155,6 +162,11 @@ pub(crate) fn rest(device: &NvDevice) -> Result<(), Error> {
         NvDevice::copy(&buffer, &other)?;
         other.free()?;
     }
+    let managed = Buffer::new(&device.allocator_of(MemoryKind::Managed), 4096, Spec::new())?;
+    device.advise(&managed, ManagedAdvice::PreferredAt(ManagedPlace::Device(device)))?;
+    device.queue().prefetch(&managed.view(64, 128)?, ManagedPlace::Host)?;
+    device.queue().synchronize()?;
+    drop(managed);
     let host = exec_core::PeerMemory {
         device: exec_core::DeviceId::unique(),
         address: 0x1000,
@@ -218,11 +230,12 @@ pub(crate) fn rest(device: &NvDevice) -> Result<(), Error> {
 }
 
 pub(crate) fn everything(stub: &Stub) -> Result<(), Error> {
+    stub.be(13000, 2, 90);
     let [device, other] = open(stub)?;
     memory(&device, stub)?;
     devices(&device, &other)?;
     code(&device)?;
     graphs(&device)?;
-    tensors(&device)?;
+    tensors(&device, stub)?;
     rest(&device)
 }

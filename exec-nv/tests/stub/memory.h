@@ -37,6 +37,14 @@ CUresult cuMemGetAddressRange_v2(CUdeviceptr *start, size_t *size, CUdeviceptr a
     return 500; /* CUDA_ERROR_NOT_FOUND */
 }
 CUresult cuMemAllocManaged(CUdeviceptr *address, size_t size, unsigned flags) { CALL(" %zu %u", size, flags); return take(address, size, MANAGED_MEMORY); }
+/* Whether memory is managed at an address: CUDA_ERROR_INVALID_VALUE if it is not. */
+static CUresult managed_at(CUdeviceptr address) {
+    for (size_t i = 0; i < live_count; i++)
+        if (live[i].kind == MANAGED_MEMORY && address - (size_t)live[i].what < live[i].size) return 0;
+    return 1;
+}
+CUresult cuMemPrefetchAsync(CUdeviceptr address, size_t size, CUdevice device, void *stream) { CALL(" %s %zu %d %s", AT(address), size, device, of(stream)); return managed_at(address); }
+CUresult cuMemAdvise(CUdeviceptr address, size_t size, unsigned advice, CUdevice device) { CALL(" %s %zu %u %d", AT(address), size, advice, device); return managed_at(address); }
 CUresult cuMemFree_v2(CUdeviceptr address) {
     void *what = (void *)(uintptr_t)address;
     int managed = 0;

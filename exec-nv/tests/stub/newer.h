@@ -336,4 +336,14 @@ CUresult cuTensorMapEncodeIm2col(unsigned long long *map, unsigned kind, unsigne
     memset(map, 0x66, 128), map[0] = (uintptr_t)address;
     return 0;
 }
+CUresult cuTensorMapEncodeIm2colWide(unsigned long long *map, unsigned kind, unsigned rank, void *address, unsigned long long *sizes, unsigned long long *strides,
+                                     int lower, int upper, unsigned channels, unsigned pixels, int *steps, unsigned interleave, unsigned mode,
+                                     unsigned swizzle, unsigned promotion, unsigned fill) {
+    char a[256], b[256], c[256];
+    words64(a, 256, "sizes", sizes, rank), words64(b, 256, "strides", strides, rank - 1), words32(c, 256, "steps", steps, rank);
+    CALL(" type %u %s%s%s lower %d upper %d%s channels %u pixels %u interleave %u mode %u swizzle %u promotion %u fill %u", kind, of(address), a, b, lower,
+         upper, c, channels, pixels, interleave, mode, swizzle, promotion, fill);
+    memset(map, 0x55, 128), map[0] = (uintptr_t)address;
+    return 0;
+}
 CUresult cuTensorMapReplaceAddress(unsigned long long *map, void *address) { CALL(" %s", of(address)); map[0] = (uintptr_t)address; return 0; }

@@ -238,3 +238,54 @@ fn columns_keep_to_the_rules() {
         );
     }
 }
+
+#[test]
+fn columns_along_the_width_keep_to_the_rules() {
+    // 32 channels, 8 wide, 4 images
+    let images = TensorLayout::new(TensorType::F32, &[32, 8, 4]).unwrap().swizzle(Swizzle::B128);
+    let wide = |layout: &TensorLayout, lower, upper, channels, pixels| {
+        let area = Im2colWideBox { lower, upper, channels, pixels };
+        words(im2col_wide(100, 0, 1 << 16, layout, &area))
+    };
+    let area = |lower, upper, channels, pixels| wide(&images, lower, upper, channels, pixels);
+    assert_eq!(area(-0x8000, 0x7fff, 32, Some(1024)), "ok");
+    assert_eq!(area(-1, 1, 1, None), "ok");
+    assert_eq!(area(0, 0, 1, Some(0)), "the number of pixels is 0, where 1 to 1024 can be");
+    assert_eq!(area(0, 0, 33, None), "a row of the box has 132 bytes, where 128 are swizzled");
+    assert_eq!(area(0, 0, 257, None), "the number of channels is 257, where 1 to 256 can be");
+    assert_eq!(
+        area(-0x8001, 0, 1, None),
+        "the lower corner of dimension 1 is -32769, where -32768 to 32767 can be"
+    );
+    assert!(area(5, -3, 1, None).starts_with("the box of dimension 1 is 0, where 1 to "));
+    let older = Im2colWideBox { lower: 0, upper: 0, channels: 1, pixels: None };
+    assert_eq!(
+        words(im2col_wide(90, 0, 1 << 16, &images, &older)),
+        "columns along the width from sm_100 on, and the device is sm_90"
+    );
+    // in images of more dimensions the corners go no less far
+    let volumes = TensorLayout::new(TensorType::U8, &[64, 8, 8, 8, 1]).unwrap();
+    assert_eq!(wide(&volumes.swizzle(Swizzle::B64), -0x8000, 0, 64, None), "ok");
+    let row = TensorLayout::new(TensorType::F32, &[32, 8]).unwrap().swizzle(Swizzle::B128);
+    assert_eq!(wide(&row, 0, 0, 1, None), "2 dimensions, where 3 to 5 can be");
+    let refused = "does not go with";
+    for (swizzle, halves, four, six) in [
+        (Swizzle::None, false, false, false),
+        (Swizzle::B32, false, false, false),
+        (Swizzle::B64, true, false, true),
+        (Swizzle::B128, true, true, true),
+        (Swizzle::B128Atom32, true, true, true),
+        (Swizzle::B128Atom32Flip8, false, false, false),
+        (Swizzle::B128Atom64, false, false, false),
+    ] {
+        for (kind, channels, can) in [
+            (TensorType::F16, 32, halves),
+            (TensorType::U4Align16, 128, four),
+            (TensorType::U6Align16, 128, six),
+        ] {
+            let layout = TensorLayout::new(kind, &[128, 8, 4]).unwrap().swizzle(swizzle);
+            let outcome = wide(&layout, 0, 0, channels, None);
+            assert_eq!(!outcome.contains(refused), can, "{swizzle:?} {kind:?}: {outcome}");
+        }
+    }
+}
