@@ -50,6 +50,9 @@ mod gpu;
 mod group;
 mod image;
 #[cfg(test)]
+#[cfg(target_arch = "x86_64")]
+mod integer_test;
+#[cfg(test)]
 mod launch_test;
 pub mod layout;
 mod linux;

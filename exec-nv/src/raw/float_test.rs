@@ -13,15 +13,15 @@ mod expected;
 mod processor;
 
 /// Generations, and what their code is for.
-const CODE: [(Class, u32); 4] =
+pub(super) const CODE: [(Class, u32); 4] =
     [(Class::AMPERE, 80), (Class::HOPPER, 90), (Class::BLACKWELL, 100), (Class::BLACKWELL_12, 120)];
 
 fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda")
 }
 
-fn cubin(sm: u32) -> Vec<u8> {
-    std::fs::read(fixtures().join(format!("floats-13.5-sm_{sm}.cubin"))).unwrap()
+pub(super) fn cubin(name: &str, sm: u32) -> Vec<u8> {
+    std::fs::read(fixtures().join(format!("{name}-13.5-sm_{sm}.cubin"))).unwrap()
 }
 
 /// A device of a generation with code that runs.
@@ -31,7 +31,7 @@ pub(super) struct Bench {
 }
 
 impl Bench {
-    fn new(class: Class, cubin: Vec<u8>) -> Self {
+    pub(super) fn new(class: Class, cubin: Vec<u8>) -> Self {
         let fake = Fake::new(class);
         fake.state().runs = true;
         let limit = core::time::Duration::from_secs(60);
@@ -40,7 +40,7 @@ impl Bench {
     }
 
     /// Runs a kernel on rows of operands: the results of each of its lines, one for each row.
-    fn run(
+    pub(super) fn run(
         &self,
         kernel: &str,
         input: &[u8],
@@ -196,7 +196,7 @@ fn floating_point_is_what_the_processor_computes() {
         return;
     }
     for (class, sm) in CODE {
-        judge(&Bench::new(class, cubin(sm)), &format!("sm_{sm}"));
+        judge(&Bench::new(class, cubin("floats", sm)), &format!("sm_{sm}"));
     }
 }
 

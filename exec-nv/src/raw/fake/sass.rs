@@ -7,6 +7,7 @@ mod execute;
 mod float;
 mod lanes;
 mod number;
+mod pairs;
 mod uniform;
 mod word;
 

@@ -1,5 +1,7 @@
 //! What instructions do.
 
+use core::cmp::Ordering;
+
 use super::word::Word;
 use super::{Reach, Running, Thread};
 
@@ -62,6 +64,9 @@ impl Reach<'_> {
             thread.set_pair(to, thread.pair(word.index(32, 8)));
             return Ok(());
         }
+        if self.pairs(word, thread)? {
+            return Ok(());
+        }
         let [b, c] = word.operands(thread, self)?;
         let value = match code {
             0x002 => b, // MOV
@@ -88,13 +93,20 @@ impl Reach<'_> {
                     7 => thread.uniform_pair(word.index(32, 6)),
                     _ => thread.pair(word.index(64, 8)),
                 };
+                let third = match word.bit(75) {
+                    true if word.bit(74) => !third,
+                    true => third.wrapping_neg(),
+                    false => third,
+                };
+                let lower = u64::from(word.bit(74) && word.source(87, thread));
                 let (sum, carry) = wide(register, b, word.bit(73)).overflowing_add(third);
+                let (sum, again) = sum.overflowing_add(lower);
                 if code == 0x027 {
                     thread.set(to, (sum >> 32) as u32);
                 } else {
                     thread.set_pair(to, sum);
-                    thread.set_predicate(word.index(81, 3), carry);
                 }
+                thread.set_predicate(word.index(81, 3), carry || again);
                 return Ok(());
             }
             0x011 => {
@@ -165,41 +177,13 @@ impl Reach<'_> {
                     b
                 }
             } // SEL
-            0x109 => b.count_ones(), // POPC
+            0x109 => b.count_ones(),                             // POPC
+            0x101 => b.reverse_bits(),                           // BREV
+            0x013 => (b as i32).unsigned_abs(),                  // IABS
+            0x01a if !word.bit(75) => extend(word, register, b), // SGXT
             code => return Err(format!("opcode {code:#x} is not known")),
         };
         thread.set(to, value);
-        Ok(())
-    }
-
-    /// `IADD` of sm_120.
-    fn add(&self, word: Word, thread: &mut Thread) -> Outcome {
-        let is_wide = word.bit(73);
-        let [b, _] = word.sources(thread, self, is_wide)?;
-        let a = word.first(thread, is_wide);
-        // a number in the instruction has 32 bits with a sign
-        let is_immediate = matches!(word.opcode() >> 9, 2 | 4);
-        let b_bits = match is_immediate && is_wide {
-            true => i64::from((b.bits >> 32) as i32) as u64,
-            false => b.bits,
-        };
-        let all = if is_wide { u64::MAX } else { u32::MAX.into() };
-        let complement =
-            |bits: u64, is_negative: bool| if is_negative { !bits & all } else { bits };
-        let ones = u128::from(a.is_negative) + u128::from(b.is_negative);
-        let carry = match word.bit(74) {
-            true => u128::from(word.source(87, thread)),
-            false => ones,
-        };
-        let sum = u128::from(complement(a.bits, a.is_negative))
-            + u128::from(complement(b_bits, b.is_negative))
-            + carry;
-        thread.set_predicate(word.index(81, 3), sum > u128::from(all));
-        if is_wide {
-            thread.set_pair(word.to(), sum as u64);
-        } else {
-            thread.set(word.to(), sum as u32);
-        }
         Ok(())
     }
 
@@ -214,17 +198,14 @@ impl Reach<'_> {
         // LDCU has a bit more of it
         let place = if word.opcode() == 0x7ac { word.bits(37, 17) } else { word.bits(38, 16) };
         let offset = u64::from((place as u32).wrapping_add(index) & 0xffff);
-        let value = self.constant(word.bits(54, 5) as u32, offset, size)?;
-        match (is_uniform, size) {
-            (true, _) => {
-                let to = word.index(16, 6);
-                thread.set_uniform(to, value as u32);
-                if size == 8 {
-                    thread.set_uniform(to + 1, (value >> 32) as u32);
-                }
+        let bank = word.bits(54, 5) as u32;
+        for index in 0..size.div_ceil(4) {
+            let value = self.constant(bank, offset + 4 * index as u64, size.min(4))? as u32;
+            match (is_uniform, word.to()) {
+                (true, _) => thread.set_uniform(word.index(16, 6) + index, value),
+                (false, super::ZERO) => {}
+                (false, to) => thread.set(to + index, value),
             }
-            (false, 8) => thread.set_pair(word.to(), value),
-            (false, _) => thread.set(word.to(), value as u32),
         }
         Ok(())
     }
@@ -401,6 +382,16 @@ pub(super) fn lookup(a: u32, b: u32, c: u32, table: u64) -> u32 {
     })
 }
 
+/// `SGXT`: so many of the lowest bits, with their sign or without.
+const fn extend(word: Word, from: u32, count: u32) -> u32 {
+    match 32u32.checked_sub(count) {
+        None | Some(0) => from,
+        Some(32) => 0,
+        Some(above) if word.bit(73) => ((from << above) as i32 >> above) as u32,
+        Some(above) => from << above >> above,
+    }
+}
+
 /// `SHF`: types are S64, U64, S32, U32; what shifts farther than that clears all, or wraps around.
 pub(super) fn shift(word: Word, low: u32, by: u32, high: u32) -> u32 {
     let limit = if word.bit(74) { 32 } else { 64 };
@@ -415,7 +406,11 @@ pub(super) fn shift(word: Word, low: u32, by: u32, high: u32) -> u32 {
 }
 
 pub(super) fn compare(word: Word, a: u32, b: u32) -> bool {
-    let order = if word.bit(73) { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) };
+    meets(word, if word.bit(73) { (a as i32).cmp(&(b as i32)) } else { a.cmp(&b) })
+}
+
+/// Whether an order is the one that is asked for.
+pub(super) const fn meets(word: Word, order: Ordering) -> bool {
     match word.bits(76, 3) {
         0 => false,
         1 => order.is_lt(),
