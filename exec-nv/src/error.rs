@@ -65,7 +65,7 @@ pub enum Error {
     },
     /// A name has a NUL inside.
     Name,
-    /// The queue's calls go into a graph: it cannot be waited for, or marked.
+    /// The queue's calls go into a graph: it cannot be waited for, or captured once more. Or a mark is of a capture that has ended, or of another one.
     Capturing,
     /// A call of another graph, or one that came into it after it was made ready.
     OtherGraph,
@@ -175,7 +175,7 @@ impl fmt::Display for Error {
                 if log.is_empty() { Ok(()) } else { write!(f, "\n{log}") }
             }
             Self::Capturing => {
-                f.write_str("the queue's calls go into a graph: it cannot be waited for")
+                f.write_str("calls that go into a graph, and marks of its capture, are nothing to wait for, move or capture outside of it")
             }
             Self::OtherGraph => f.write_str("the call is of another graph, or came into it later"),
             Self::Stale => f.write_str("made before the device was reset"),

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use exec_core::{Buffer, Device as _, Error as CoreError, ExternalMemory, Spec};
 use exec_nv::{
-    Error, Im2colWideBox, ManagedAdvice, ManagedPlace, MemoryKind, NvDevice, NvOptions, Swizzle,
-    TensorLayout, TensorType,
+    Error, Im2colWideBox, ManagedAdvice, ManagedPlace, MemoryKind, NvDevice, NvGraph, NvOptions,
+    Swizzle, TensorLayout, TensorType,
 };
 use stub::stub;
 
@@ -235,4 +235,26 @@ fn managed_memory_is_sent_ahead_with_advice() {
             "the device does not support managed memory at a place"
         );
     }
+}
+
+#[test]
+fn copies_of_a_graph_have_rows_that_are_no_longer_than_a_pitch_can_be() {
+    let name = "copies_of_a_graph_have_rows_that_are_no_longer_than_a_pitch_can_be";
+    let Some(stub) = stub(name) else { return };
+    let device = stub.device().unwrap();
+    let mut graph = NvGraph::new(&device).unwrap();
+    for (size, pitch) in [(0x7fff_ffff, 0x7fff_ffff), (0x8000_0000, 0), (5 << 30, 0)] {
+        let [from, to] = [1 << 40, 2 << 40].map(|address| {
+            // SAFETY: the stub copies nothing.
+            let memory = unsafe { ExternalMemory::new(address, size) };
+            Buffer::external(device.allocator(), memory, Spec::new()).unwrap()
+        });
+        stub.forget();
+        graph.add_copy(&[], &from, &to).unwrap();
+        let call = stub.calls_of("cuGraphAddMemcpyNode").concat();
+        assert_eq!(call.matches(&format!(" pitch {pitch} height 1")).count(), 2, "{call}");
+        assert!(call.contains(&format!(" size {size}x1x1 ")), "{call}");
+    }
+    drop((graph, device));
+    assert_eq!(stub.left(), "");
 }

@@ -55,6 +55,9 @@ fn bytes(size: u64) -> Result<usize, Error> {
     usize::try_from(size).map_err(|_| CoreError::OutOfMemory { size }.into())
 }
 
+/// `CU_DEVICE_ATTRIBUTE_MAX_PITCH` of every device: a row of more bytes is refused, if it is said how long it is.
+const MOST_PITCH: usize = 0x7fff_ffff;
+
 /// A copy from view to view, and what it uses.
 pub(super) fn copy(
     context: &Context,
@@ -65,6 +68,8 @@ pub(super) fn copy(
     context.expect(source.device())?;
     context.expect(target.device())?;
     let device = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+    // of one row there need be none
+    let pitch = if size <= MOST_PITCH { size } else { 0 };
     let parameters = CopyNode {
         srcXInBytes: 0,
         srcY: 0,
@@ -75,7 +80,7 @@ pub(super) fn copy(
         srcDevice: source.address(),
         srcArray: ptr::null_mut(),
         reserved0: ptr::null_mut(),
-        srcPitch: size,
+        srcPitch: pitch,
         srcHeight: 1,
         dstXInBytes: 0,
         dstY: 0,
@@ -86,7 +91,7 @@ pub(super) fn copy(
         dstDevice: target.address(),
         dstArray: ptr::null_mut(),
         reserved1: ptr::null_mut(),
-        dstPitch: size,
+        dstPitch: pitch,
         dstHeight: 1,
         WidthInBytes: size,
         Height: 1,
