@@ -125,6 +125,7 @@ impl NvQueue {
         // SAFETY: so many bytes are there, and held until the queue is past it; what is in them stays.
         context.run(|driver| unsafe { driver.cuMemPrefetchAsync(address, size, place, stream) })?;
         call.uses(hold);
-        call.done()
+        call.done();
+        Ok(())
     }
 }

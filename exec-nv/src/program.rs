@@ -144,12 +144,11 @@ impl NvProgram {
         let started = unsafe { self.start(queue, block.pointers(), launch) };
         context.note(started.map_err(|error| self.with_limits(error, launch)))?;
         drop(block);
-        let kept = call.keep(&self.function);
-        let Some(start) = start else { return kept.map(|()| None) };
+        call.keep(&self.function);
+        let Some(start) = start else { return Ok(None) };
         let end = NvEvent::record(queue.stream())?;
         end.wait()?;
         queue.synchronize()?;
-        kept?;
         end.since(&start).map(Some)
     }
 

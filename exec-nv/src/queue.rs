@@ -161,7 +161,8 @@ impl NvQueue {
         })?;
         call.uses(source);
         call.uses(target);
-        call.done()
+        call.done();
+        Ok(())
     }
 
     /// Lets what comes after wait for all that is in `other` now.
@@ -196,29 +197,29 @@ impl Call<'_> {
     }
 
     /// Keeps what the call uses, and its code, until it is done.
-    pub(crate) fn keep<T: Any + Send + Sync>(mut self, code: &Arc<T>) -> Result<(), Error> {
+    pub(crate) fn keep<T: Any + Send + Sync>(mut self, code: &Arc<T>) {
         self.pending.latest.keep(code);
-        self.done()
+        self.done();
     }
 
-    /// Keeps what the call uses until it is done.
-    pub(crate) fn done(mut self) -> Result<(), Error> {
+    /// Keeps what the call uses until it is done. The call is in the queue, whatever becomes of a mark behind it: if there is none, the next
+    /// call asks for one, and an error that sticks is told to whoever comes next.
+    pub(crate) fn done(mut self) {
         let is_captured = self.pending.capture.is_some();
         let used = &mut self.pending.latest;
         used.calls = used.calls.saturating_add(1);
         self.before = used.buffers.len();
         // what is captured runs when its graph does
         if is_captured || used.calls < CALLS {
-            return Ok(());
+            return;
         }
-        let event = NvEvent::record(&self.queue.stream)?;
+        let Ok(event) = NvEvent::record(&self.queue.stream) else { return };
         self.before = 0;
         let used = core::mem::take(&mut self.pending.latest);
         self.pending.marked.push_back((event, used));
         while self.pending.marked.front().is_some_and(|(event, _)| event.is_reached()) {
             self.pending.marked.pop_front();
         }
-        Ok(())
     }
 }
 

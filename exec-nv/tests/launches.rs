@@ -264,3 +264,31 @@ fn queued_calls_hold_their_buffers() {
     drop((buffer, kernel, image, device));
     assert_eq!(stub.left(), "");
 }
+
+#[test]
+fn a_call_is_made_whatever_becomes_of_the_mark_behind_it() {
+    let Some(stub) = stub("a_call_is_made_whatever_becomes_of_the_mark_behind_it") else { return };
+    let device = stub.device().unwrap();
+    let image = device.load(&fixture(KERNELS)).unwrap();
+    let kernel = device.kernel(&image, "shared_memory").unwrap();
+    let buffer = device.buffer(64, Spec::new().not_kept()).unwrap();
+    // who is told of an error launches once more
+    stub.fail("cuEventRecord", 999, 1);
+    for _ in 0..64 {
+        // SAFETY: the stub runs nothing.
+        unsafe {
+            kernel.launch(device.queue(), &[Argument::Buffer(&buffer)], &NvLaunch::new(1, 32))
+        }
+        .unwrap();
+    }
+    assert_eq!(stub.calls_of("cuEventRecord").len(), 1);
+    assert!(matches!(buffer.copy_in(0, &[1]), Err(exec_core::Error::InUse)));
+    // the next call has a mark
+    let other = device.buffer(64, Spec::new()).unwrap();
+    device.queue().copy(&buffer, &other).unwrap();
+    assert_eq!(stub.calls_of("cuEventRecord").len(), 2);
+    device.synchronize().unwrap();
+    buffer.copy_in(0, &[1]).unwrap();
+    drop((buffer, other, kernel, image, device));
+    assert_eq!(stub.left(), "");
+}

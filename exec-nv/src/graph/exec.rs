@@ -118,7 +118,8 @@ impl NvGraphExec {
         let exec = self.ready.exec.handle;
         // SAFETY: graph and stream are there; the caller guarantees the kernels.
         context.run(|driver| unsafe { driver.cuGraphLaunch(exec, stream) })?;
-        call.keep(&self.ready)
+        call.keep(&self.ready);
+        Ok(())
     }
 
     /// Puts onto the device what the first launch would.
@@ -131,7 +132,8 @@ impl NvGraphExec {
         let call = queue.begin();
         // SAFETY: both are there.
         context.run(|driver| unsafe { driver.cuGraphUpload(self.ready.exec.handle, stream) })?;
-        call.keep(&self.ready)
+        call.keep(&self.ready);
+        Ok(())
     }
 
     /// The stream of a queue that it can be put into.
