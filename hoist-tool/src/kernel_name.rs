@@ -70,6 +70,24 @@ pub struct KernelName {
     pub demangled: Option<Text>,
 }
 
+/// What a mangled name is in the source, found when it is asked for: of templates it may be ten times as long.
+#[derive(Clone, Debug)]
+pub struct Demangled(pub Text);
+
+impl Demangled {
+    /// The name, if it is mangled.
+    #[must_use]
+    pub fn text(&self) -> Option<Text> {
+        KernelName::known(&self.0).demangled
+    }
+}
+
+impl Serialize for Demangled {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.text().serialize(serializer)
+    }
+}
+
 /// Tables that are locked apart.
 const SHARDS: usize = 64;
 /// Bytes of names that are kept at most: others are demangled anew.
@@ -112,6 +130,15 @@ impl KernelName {
             lock(shard).insert(found.name.clone(), found.demangled.clone());
         }
         found
+    }
+
+    /// The name alone, for rows of which few may be shown: it is demangled by then, unless there is room for both.
+    #[must_use]
+    pub fn mangled(name: Name<'_>) -> Text {
+        match KEPT.load(Ordering::Relaxed) > MOST {
+            true => Printable::from(name).to_string().into(),
+            false => Self::of(name).name,
+        }
     }
 
     /// As people wrote it, or as it is.

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 
 use super::budget::{Budget, Left};
 use super::unpack;
-use super::zip::{Content, MOST, Member, Sized, archive, check, members};
+use super::zip::{BEHIND, Content, MOST, Member, Sized, archive, check, members};
 use crate::form::{Form, HEAD, is_wanted, may_hold};
 use crate::lent::{self, Slices, Stream};
 use crate::mapped::Mapped;
@@ -351,9 +351,6 @@ struct Passed<'f, C, R> {
     at: u64,
     gone: u64,
 }
-
-/// Pages are let go when this many bytes lie behind.
-const BEHIND: u64 = 8 << 20;
 
 impl<'f, C: Content, R> Passed<'f, C, R> {
     /// A range of a file, and what reads it.

@@ -10,6 +10,8 @@ use crate::lent::{Slices, Stream};
 use crate::mapped::Mapped;
 use crate::printable::Printable;
 
+/// Pages are let go when this many bytes lie behind.
+pub(super) const BEHIND: u64 = 8 << 20;
 /// Bytes of records that are read together: more than one can have.
 const RECORDS: usize = 1 << 18;
 
@@ -87,11 +89,19 @@ pub(super) struct Member {
 /// Refuses members that share bytes: few bytes would be unpacked many times.
 pub(super) fn check<C: Content>(archive: &ZipArchive<&C>, members: &[Member]) -> Result<()> {
     let mut ranges: Vec<(u64, u64, &Member)> = Vec::new();
+    let mut gone = 0;
     for member in members {
         let range = archive.get_entry(member.at).map(|entry| entry.compressed_data_range());
         // what cannot be read is an error of its own
         ranges.extend(range.ok().map(|(start, end)| (start, end, member)));
+        // members may be smaller than what comes into memory with their headers
+        let at = ranges.last().map_or(0, |(start, ..)| *start);
+        if at.saturating_sub(gone) >= BEHIND {
+            archive.get_ref().done_with(gone..at);
+            gone = at;
+        }
     }
+    archive.get_ref().done_with(gone..archive.get_ref().size());
     ranges.retain(|(start, end, _)| start < end);
     ranges.sort_by_key(|(start, ..)| *start);
     for [(_, end, one), (start, _, other)] in ranges.array_windows() {
@@ -144,5 +154,75 @@ pub(super) fn members<C: Content>(archive: &ZipArchive<&C>) -> (Vec<Member>, Opt
                 size: entry.uncompressed_size_hint(),
             }),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    /// A file that knows what was done with.
+    struct Kept(Vec<u8>, Mutex<Vec<Range<u64>>>);
+
+    impl ReaderAt for Kept {
+        fn read_at(&self, into: &mut [u8], at: u64) -> io::Result<usize> {
+            self.0.get(at as usize..).unwrap_or_default().read(into)
+        }
+    }
+
+    impl Content for Kept {
+        fn size(&self) -> u64 {
+            self.0.len() as u64
+        }
+
+        fn will_read(&self, _range: Range<u64>) {}
+
+        fn done_with(&self, range: Range<u64>) {
+            self.1.lock().unwrap().push(range);
+        }
+
+        fn part(&self, _range: Range<u64>) -> Option<Stream> {
+            None
+        }
+    }
+
+    /// A record of a zip file: signature, numbers of so many bytes each.
+    fn record(signature: &[u8; 4], fields: &[(u32, usize)]) -> Vec<u8> {
+        let mut bytes = signature.to_vec();
+        fields.iter().for_each(|(value, size)| bytes.extend(&value.to_le_bytes()[..*size]));
+        bytes
+    }
+
+    #[test]
+    fn pages_of_headers_are_let_go() {
+        const SIZE: u32 = 3 << 20;
+        let sizes = [(0, 4), (SIZE, 4), (SIZE, 4), (1, 2), (0, 2)];
+        let (mut bytes, mut table) = (Vec::new(), Vec::new());
+        for number in 0..7u32 {
+            let at = bytes.len() as u32;
+            let common = [&[(20, 2), (0, 2), (0, 2), (0, 4)][..], &sizes].concat();
+            bytes.extend(record(b"PK\x03\x04", &common));
+            bytes.push(b'a' + number as u8);
+            bytes.resize(bytes.len() + SIZE as usize, 0);
+            let rest = [(0, 2), (0, 2), (0, 2), (0, 4), (at, 4)];
+            table.extend(record(b"PK\x01\x02", &[&[(20, 2)][..], &common, &rest].concat()));
+            table.push(b'a' + number as u8);
+        }
+        let (start, size) = (bytes.len() as u32, table.len() as u32);
+        bytes.append(&mut table);
+        let end = [(0, 2), (0, 2), (7, 2), (7, 2), (size, 4), (start, 4), (0, 2)];
+        bytes.extend(record(b"PK\x05\x06", &end));
+        let whole = bytes.len() as u64;
+        let kept = Kept(bytes, Mutex::default());
+        let archive = archive(&kept).unwrap();
+        let (all, error) = members(&archive);
+        assert!(error.is_none() && all.len() == 7);
+        check(&archive, &all).unwrap();
+        let gone = kept.1.lock().unwrap().clone();
+        assert!(gone.windows(2).all(|pair| pair[0].end == pair[1].start), "{gone:?}");
+        let most = gone.iter().map(|range| range.end - range.start).max().unwrap();
+        assert!(gone.len() >= 3 && most < 2 * BEHIND, "{gone:?}");
+        assert_eq!((gone[0].start, gone.last().unwrap().end), (0, whole));
     }
 }

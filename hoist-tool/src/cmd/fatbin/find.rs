@@ -67,8 +67,8 @@ impl Find {
             let left_out = groups.len().saturating_sub(limit);
             let shown: Vec<_> = groups.into_values().take(limit).collect();
             let names = shown.iter().filter_map(|group| group.first());
-            let names = names.map(|one| one.readable(self.filter.raw));
-            let titles = lines(&names.collect::<Vec<_>>());
+            let names: Vec<_> = names.map(|one| one.readable(self.filter.raw)).collect();
+            let titles = lines(&names.iter().map(|name| &**name).collect::<Vec<_>>());
             for (index, (group, title)) in shown.iter().zip(titles).enumerate() {
                 out.write_all(if index == 0 { b"" } else { b"\n" })?;
                 paint::title(out, format_args!("{title}"))?;

@@ -4,6 +4,7 @@ use std::hash::{DefaultHasher, Hasher as _};
 use std::io::Write;
 
 use anyhow::{Error, Result};
+use elf_core::Name;
 use fatbin::{EntryKind, Search};
 use nvinfo::occupancy::Demand;
 use nvinfo::{Cubin, KernelNeeds, Stack};
@@ -14,7 +15,7 @@ use super::filter::Code;
 use super::rows::arch;
 use crate::faults::Faults;
 use crate::kernel_filter::{KernelFilter, KernelOrder};
-use crate::kernel_name::{KernelName, Text};
+use crate::kernel_name::{Demangled, KernelName, Text};
 use crate::pattern::Pattern;
 use crate::ptx::ptx_module;
 use crate::sources::{Order, Roots, Source, Sources};
@@ -32,7 +33,7 @@ pub struct KernelRow {
     /// Its name, mangled.
     pub name: Text,
     /// Its name as it was in the source, if it is mangled.
-    pub demangled: Option<Text>,
+    pub demangled: Demangled,
     /// What it is there as.
     pub kind: KernelForm,
     /// Registers of a thread; this and what follows are `null` for PTX.
@@ -75,8 +76,9 @@ pub enum KernelForm {
 impl KernelRow {
     /// Its name as people wrote it, or as it is.
     #[must_use]
-    pub fn readable(&self, raw: bool) -> &str {
-        if raw { &self.name } else { self.demangled.as_deref().unwrap_or(&self.name) }
+    pub fn readable(&self, raw: bool) -> Text {
+        let readable = if raw { None } else { self.demangled.text() };
+        readable.unwrap_or_else(|| self.name.clone())
     }
 
     /// Calls its file what it is called in `root`: without what it is in.
@@ -178,12 +180,12 @@ pub fn of_cubin(
             false => &[],
         };
         let needs = &kernel.resources;
-        let KernelName { name, demangled } = KernelName::of(name);
+        let name = KernelName::mangled(name);
         rows.push(KernelRow {
             file: file.clone(),
             member: image.member.clone(),
             place: image.place.clone(),
-            demangled,
+            demangled: Demangled(name.clone()),
             name,
             kind: KernelForm::Elf,
             registers: needs.registers,
@@ -214,14 +216,14 @@ pub fn of_ptx((file, image): (&Text, &Image), bytes: &[u8], wanted: Wanted<'_>) 
     };
     let kernels = ptx_module(&text).functions.into_iter();
     let kernels = kernels.filter(|one| one.is_kernel && wanted.has(one.name)).map(|one| {
-        let KernelName { name, demangled } = KernelName::known(one.name);
+        let name = KernelName::mangled(Name(one.name.as_bytes()));
         let code = text.get(one.place).unwrap_or_default().as_bytes();
         KernelRow {
             file: file.clone(),
             member: image.member.clone(),
             place: place.clone(),
+            demangled: Demangled(name.clone()),
             name,
-            demangled,
             kind: KernelForm::Ptx,
             registers: None,
             shared: None,
@@ -314,7 +316,7 @@ pub fn order(rows: &mut [KernelRow], filter: &KernelFilter) {
         Some(KernelOrder::Size) => rows.sort_by_key(|one| std::cmp::Reverse(one.code_size)),
         Some(KernelOrder::Registers) => rows.sort_by_key(|one| std::cmp::Reverse(one.registers)),
         Some(KernelOrder::Name) => {
-            rows.sort_by(|one, other| one.readable(filter.raw).cmp(other.readable(filter.raw)));
+            rows.sort_by_cached_key(|one| one.readable(filter.raw));
         }
     }
 }

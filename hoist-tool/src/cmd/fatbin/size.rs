@@ -234,7 +234,7 @@ impl Size {
                 let name = if self.kernels.raw {
                     row.name.to_string()
                 } else {
-                    family(row.readable(false))
+                    family(&row.readable(false))
                 };
                 let family = sums.families.entry(name).or_default();
                 family.kernels += 1;

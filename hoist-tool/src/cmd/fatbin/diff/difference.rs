@@ -139,7 +139,7 @@ fn change(row: &KernelRow, old: Option<Needs>, new: Option<Needs>) -> Change {
     let other_code = old.zip(new).is_some_and(|(old, new)| old.code != new.code);
     Change {
         name: row.name.clone(),
-        demangled: row.demangled.clone(),
+        demangled: row.demangled.text(),
         arch: row.place.arch.clone(),
         file: row.file.clone(),
         old,

@@ -136,7 +136,7 @@ impl Data {
             sum.unpacked = sum.unpacked.saturating_add(image.unpacked);
         }
         for row in &image.kernels {
-            let readable = row.readable(false).to_owned();
+            let readable = row.readable(false).to_string();
             let kernel = Kernel {
                 file,
                 arch,
