@@ -9,8 +9,11 @@ use std::path::Path;
 use std::process::Command;
 
 use elf_core::File;
-use elf_core::names::STT_TLS;
+use elf_core::names::{PT_LOAD, SHF_ALLOC, SHF_WRITE, SHT_PROGBITS, STT_TLS};
+use elf_core::raw64::{Rela, Shdr};
 use elf_rewrite::{Error, ErrorKind, Referrer, Remark, RewritePlan, Rewriter};
+use zerocopy::byteorder::LE;
+use zerocopy::{FromBytes as _, FromZeros as _, IntoBytes as _};
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -483,6 +486,68 @@ fn program_headers_go_where_patchelf_took_something_away() {
     bytes[usize::try_from(at).expect("an offset")] = 1;
     let plan = growing(&bytes, LONGER).plan().expect("a plan");
     assert!(plan.remarks.contains(&Remark::HeadersMoved), "{:?}", plan.remarks);
+}
+
+#[test]
+fn relocations_that_are_kept_for_tools_follow() {
+    let test = "relocations_that_are_kept_for_tools_follow";
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = ["-pie", "-fPIE", "-Wl,--emit-relocs"];
+    let Some(bytes) = program(test, folder.path(), &options) else { return };
+    let plan = growing(&bytes, LONGER).plan().expect("a plan");
+    let text = printed(&plan, &bytes, folder.path());
+    assert_eq!(text, "something that takes more than sixteen bytes two\n");
+    let changed = fs::read(folder.path().join("changed")).expect("a program");
+    let file = File::parse(&changed).expect("a program");
+    let symbols = file.symbol_table().expect("symbols").expect("symbols");
+    let values: Vec<_> = symbols.symbols().iter().map(|symbol| symbol.value).collect();
+    let rows = |name: &str| {
+        let rows = <[Rela<LE>]>::ref_from_bytes(content(&changed, name)).expect("relocations");
+        rows.iter().map(|row| {
+            let symbol = usize::try_from(row.r_info.get() >> 32).expect("a number");
+            (row.r_offset.get(), symbol, row.r_addend.get().cast_unsigned())
+        })
+    };
+    let applied: Vec<_> =
+        rows(".rela.dyn").map(|(at, symbol, addend)| (symbol, (at, addend))).collect();
+    let mut compared = 0;
+    for (at, symbol, addend) in rows(".rela.data.rel.ro") {
+        assert!(applied.contains(&(0, (at, values[symbol].wrapping_add(addend)))), "{at:#x}");
+        compared += 1;
+    }
+    assert!(compared >= 2, "{compared} relocations");
+}
+
+#[test]
+fn an_empty_section_stays_in_its_segment() {
+    let test = "an_empty_section_stays_in_its_segment";
+    let folder = tempfile::tempdir().expect("a folder");
+    let Some(mut bytes) = program(test, folder.path(), &["-pie", "-fPIE"]) else { return };
+    // as mold leaves `.tm_clone_table` of the C runtime: where what the file has of the last segment ends
+    let file = File::parse(&bytes).expect("a program");
+    let loads = || file.segments().iter().filter(|segment| segment.r#type == PT_LOAD);
+    let last = loads().max_by_key(|load| load.address).expect("a segment");
+    let at = file.header().section_headers + 64 * section_index(&bytes, ".comment") as u64;
+    let row = Shdr::<LE> {
+        sh_type: SHT_PROGBITS.into(),
+        sh_flags: (SHF_ALLOC | SHF_WRITE).into(),
+        sh_addr: (last.address + last.file_size).into(),
+        sh_offset: (last.offset + last.file_size).into(),
+        ..Shdr::new_zeroed()
+    };
+    // all but its name
+    let at = usize::try_from(at).expect("an offset") + 4;
+    let row = &row.as_bytes()[4..];
+    bytes[at..at + row.len()].copy_from_slice(row);
+    let plan = growing(&bytes, LONGER).plan().expect("a plan");
+    printed(&plan, &bytes, folder.path());
+    let changed = fs::read(folder.path().join("changed")).expect("a program");
+    let file = File::parse(&changed).expect("a program");
+    let is = |load: &elf_core::ProgramHeader| {
+        load.r#type == PT_LOAD && load.address == last.address && load.file_size == last.file_size
+    };
+    let same = file.segments().iter().find(is).expect("the segment");
+    assert_eq!(section_of(&changed, ".comment").start, same.offset + same.file_size);
 }
 
 /// Names and values of thread-local variables.

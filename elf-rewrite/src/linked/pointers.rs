@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use elf_core::names::{
     DT_FINI_ARRAY, DT_GNU_HASH, DT_HASH, DT_INIT_ARRAY, DT_JMPREL, DT_NULL, DT_PLTGOT,
     DT_PREINIT_ARRAY, DT_REL, DT_RELA, DT_RELR, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED,
-    DT_VERSYM, EM_X86_64, ET_EXEC, PT_DYNAMIC, SHN_LORESERVE, SHN_UNDEF, SHT_AARCH64_AUTH_RELR,
-    SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL, SHT_DYNSYM, SHT_REL, SHT_RELA,
-    SHT_RELR, SHT_SYMTAB, STT_SECTION, STT_TLS,
+    DT_VERSYM, EM_X86_64, ET_EXEC, PT_DYNAMIC, SHF_ALLOC, SHN_LORESERVE, SHN_UNDEF,
+    SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL,
+    SHT_DYNSYM, SHT_REL, SHT_RELA, SHT_RELR, SHT_SYMTAB, STT_SECTION, STT_TLS,
 };
 use elf_core::raw64::{Dyn, Rela, Shdr, Sym};
 use elf_core::{SectionHeader, relative_type};
@@ -79,7 +79,7 @@ pub(super) fn retarget(
     };
     for table in &elf.tables {
         match table.sh_type.get() {
-            SHT_RELA => relocated(elf, table, moves, patches, &mut mark)?,
+            SHT_RELA => relocated(elf, table, moves, sections, patches, &mut mark)?,
             SHT_RELR | SHT_ANDROID_RELR => packed(elf, table, moves, patches, &mut mark)?,
             SHT_SYMTAB | SHT_DYNSYM => symbols(elf, table, moves, sections, patches)?,
             _ => {}
@@ -256,13 +256,17 @@ fn relocated(
     elf: &Elf<'_>,
     table: &Shdr<LE>,
     moves: &[Move],
+    sections: &Table,
     patches: &mut Edits,
     mark: &mut impl FnMut(usize),
 ) -> Result<()> {
     const ROW: u64 = size_of::<Rela<LE>>() as u64;
     let symbols = symbols_of(elf, table)?;
+    // what `--emit-relocs` leaves for other tools: nobody applies it
+    let is_note = table.sh_flags.get() & SHF_ALLOC == 0;
     for (row, record) in (0_u64..).zip(elf.relocations(table)?) {
         let (symbol, kind) = symbol_and_type(record);
+        let at = table.sh_offset.get().saturating_add(row.saturating_mul(ROW)).saturating_add(16);
         let addend = record.r_addend.get().cast_unsigned();
         let place = record.r_offset.get();
         if symbol != 0 {
@@ -271,6 +275,12 @@ fn relocated(
             let value = symbol.st_value.get().wrapping_add(addend);
             match target(moves, value) {
                 To::Elsewhere => {}
+                To::Start(index, one) if is_note && symbol.st_info & 15 == STT_SECTION => {
+                    let start = sections.address(symbol.st_shndx.get());
+                    let start = start.unwrap_or(symbol.st_value.get());
+                    patches.put(at, &one.new.wrapping_sub(start).to_le_bytes())?;
+                    mark(index);
+                }
                 To::Start(index, _) if addend == 0 => mark(index), // the symbol moves along
                 To::Inside(one) if addend == 0 && one.kind == Moved::Tables => {}
                 To::Start(_, one) | To::Inside(one) => {
@@ -286,11 +296,6 @@ fn relocated(
             To::Elsewhere => {}
             To::Inside(one) => return Err(inside(one, Referrer::Relocation, place, addend)),
             To::Start(index, one) => {
-                let at = table
-                    .sh_offset
-                    .get()
-                    .saturating_add(row.saturating_mul(ROW))
-                    .saturating_add(16);
                 patches.put(at, &one.new.to_le_bytes())?;
                 // some linkers write the address to the place as well
                 if let Some((at, _)) = elf.word(place).filter(|(_, word)| *word == one.old) {

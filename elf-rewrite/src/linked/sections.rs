@@ -75,8 +75,9 @@ pub(super) fn table(
     let mut addresses = BTreeMap::new();
     for (index, section) in elf.sections.iter().enumerate() {
         let mut row = *section;
-        // the offset of what is not in the file is where its segment's bytes end
-        let is_absent = section.sh_type == SHT_NOBITS && section.sh_flags.get() & SHF_ALLOC != 0;
+        // the offset of what has no bytes in the file is where its segment's bytes end
+        let is_absent = section.sh_flags.get() & SHF_ALLOC != 0
+            && (section.sh_type == SHT_NOBITS || section.sh_size.get() == 0);
         let offset = section.sh_offset.get();
         let shifted = if is_absent { resizes.end_shifted(offset) } else { resizes.shifted(offset) };
         row.sh_offset = shifted.into();
