@@ -31,6 +31,10 @@
 //! | 12.9 | `sm_80` 33 of 34, `sm_90` 35 of 36 (the others: 3); `sm_100` 2 of 36 (Mercury) |
 //! | 11.8 | `sm_75`, `sm_80`, `sm_89` 32 of 33 each (the others: 3) |
 //!
+//! Of 147 programs of 54 generated sources of CUDA C++ (weak templates, tables of branches, virtual calls, recursion, `printf`,
+//! `assert`, `malloc`; `sm_75` to `sm_121`) 58 are equal. The others differ by literals of weak functions that gave way (48), the
+//! name that nvlink has for a constant bank which it renamed (41), functions that nvlink makes anew (21), and 4 (5), as below.
+//!
 //! Of generated programs 480 of calls, data and attributes, 450 with shared memory of many shapes and 154 with named textures,
 //! samplers and surfaces are equal; of 450 with arrays of the launch, variables that nobody uses and functions that are reached
 //! through pointers alone 435: in the other 15 some variables have other addresses.

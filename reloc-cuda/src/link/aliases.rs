@@ -1,7 +1,7 @@
 //! Second names of functions (`.alias` of PTX), which have no attributes of their own.
 
 use super::carried::Carried;
-use super::entity::{Entities, EntityId, Kind};
+use super::entity::{Entities, EntityId};
 use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Object and section of the code of a function.
@@ -19,8 +19,7 @@ pub(super) fn add_unknown_masks(
     let mut named = BTreeSet::new();
     for (id, entity) in entities.iter() {
         let code = entity.place.and_then(|place| Some((place.object, place.section?)));
-        let is_alias = entity.kind == Kind::Function && entity.inner && !entity.local;
-        if let Some(code) = code.filter(|_| is_alias && !carried.contains_key(&id)) {
+        if let Some(code) = code.filter(|_| entity.is_alias() && !carried.contains_key(&id)) {
             carried.insert(id, Carried::default());
             named.insert(code);
         }

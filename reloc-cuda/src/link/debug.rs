@@ -74,11 +74,11 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Whether records of a section that name a function stay: what describes it, of weak functions all that do; lines and
-    /// addresses of its code only where this object's is taken.
+    /// Whether records of a section that name a function stay: what describes it and where its variables are, of weak functions
+    /// all that do; lines and addresses of its code only where this object's is taken.
     fn is_described(&self, id: EntityId, object: usize, out: OutId) -> bool {
         match self.outs[out].name.as_slice() {
-            b".debug_info" => self.calls.kept.contains(&id),
+            b".debug_info" | b".debug_loc" => self.calls.kept.contains(&id),
             _ => self.is_unwound(id, object),
         }
     }

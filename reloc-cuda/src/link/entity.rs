@@ -60,6 +60,11 @@ impl Entity<'_> {
             && self.place.is_some()
     }
 
+    /// Whether this is a second name of a function, or one inside its code.
+    pub(super) const fn is_alias(&self) -> bool {
+        matches!(self.kind, Kind::Function) && self.inner && !self.local
+    }
+
     /// `st_other` as a linked file has it.
     pub(super) const fn linked_other(&self) -> u8 {
         self.symbol.other & (STO_CUDA_ENTRY | STO_CUDA_MANAGED | 0x3)

@@ -125,8 +125,9 @@ impl State<'_> {
     /// Undefined functions that a function calls, a kernel with all that it reaches.
     fn externs(&self, id: EntityId, numbers: &Numbers) -> Vec<u32> {
         let charged = self.calls.charged(id);
+        let by_code = self.texts.iter().map(|text| text.0).filter(|one| charged.contains(one));
         let mut found = Vec::new();
-        for function in [id].into_iter().chain(charged) {
+        for function in [id].into_iter().chain(by_code) {
             for callee in self.own_externs(function) {
                 let symbol = number(numbers, Meaning::Entity(callee));
                 if !found.contains(&symbol) {

@@ -306,6 +306,16 @@ impl State<'_> {
         }
     }
 
+    /// The function that has the code: of a second name the first, which records of linked files name, as nvlink's do.
+    fn real_name(&self, id: EntityId) -> EntityId {
+        let entity = &self.entities[id];
+        let code = entity.place.filter(|_| entity.is_alias() && entity.symbol.value == 0);
+        let owner = code.and_then(|code| {
+            super::calls::function_of(self.objects.get(code.object)?, code.section?)
+        });
+        owner.unwrap_or(id)
+    }
+
     /// What a relocation that stays names, and its addend. Symbols of sections that are put together with others' count from
     /// where theirs begins.
     pub(super) fn meaning(
@@ -315,7 +325,7 @@ impl State<'_> {
         record: &Record,
     ) -> Result<Option<(Meaning, Option<i64>)>, LinkError> {
         if let Some(id) = object.entity(record.symbol) {
-            return Ok(Some((Meaning::Entity(id), record.addend)));
+            return Ok(Some((Meaning::Entity(self.real_name(id)), record.addend)));
         }
         let is_section = object
             .symbols
