@@ -93,6 +93,16 @@ fn every_architecture_is_linked_as_nvlink_does() {
             let objects = ["a", "b"].map(|half| compiled(&folder, name, half, arch, options));
             let theirs = folder.join("linked.cubin");
             run(Command::new("nvlink").args(["-arch", arch]).args(&objects).arg("-o").arg(&theirs));
+            if (name, *arch) == ("names", "sm_90") {
+                // what nvlink joined is linked, too
+                let joined = folder.join("joined.cubin");
+                let mut nvlink = Command::new("nvlink");
+                run(nvlink.args(["-r", "-arch", arch]).arg(&objects[0]).arg("-o").arg(&joined));
+                let [joined, b] = [&joined, &objects[1]].map(|one| std::fs::read(one).unwrap());
+                let ours = link(&[&joined, &b]).unwrap_or_else(|error| panic!("joined: {error}"));
+                let found = differences(&std::fs::read(&theirs).unwrap(), &ours.bytes);
+                assert!(found.is_empty(), "joined: {found:#?}");
+            }
             let [a, b] = objects.map(|object| std::fs::read(object).unwrap());
             let label = format!("{name} {arch}");
             programs += 1;

@@ -215,13 +215,17 @@ impl State<'_> {
         LinkErrors::none_of(errors)
     }
 
-    /// Functions of the driver have no definition; weak variables need none.
+    /// Functions of the driver have no definition; weak variables need none, nor names of the table of unified functions, which
+    /// are not weak any more behind `nvlink -r`.
     fn may_stay_undefined(&self, id: EntityId) -> bool {
         let entity = &self.entities[id];
         match entity.kind {
             Kind::Shared | Kind::Reserved => true,
             Kind::Function => super::driver::has(entity.name.as_bytes()),
-            _ => entity.symbol.binding() == elf_core::names::STB_WEAK,
+            _ => {
+                entity.symbol.binding() == elf_core::names::STB_WEAK
+                    || entity.name.as_bytes().starts_with(b"__UFT")
+            }
         }
     }
 
