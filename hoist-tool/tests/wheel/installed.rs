@@ -313,3 +313,18 @@ fn two_changes_are_undone_to_the_first() {
         assert!(read(at, "site/a.so") == states[0], "{said}");
     }
 }
+
+#[test]
+fn a_named_file_that_is_no_library_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    fs::write(at.join("thing.whl"), b"PK\x03\x04").expect("a file");
+    fs::write(at.join("text"), b"text").expect("a file");
+    let words = ["fatbin", "slim", "thing.whl", "text", ".", "--keep", "sm_80", "--backup", "kept"];
+    let said = printed(at, &words);
+    let other =
+        "thing.whl: is nothing that holds device code itself, and stays: `hoist wheel slim`";
+    assert!(said.contains(other), "{said}");
+    assert!(said.contains("text: is nothing that holds device code itself, and stays\n"), "{said}");
+    assert_eq!(said.matches("note: ").count(), 2, "{said}");
+}

@@ -182,6 +182,16 @@ impl Slim {
             if root.is_file() && Form::of(&head(root, HEAD)?) == Form::Tar {
                 bail!("{}: is a tar file: -o says where to write an image", root.display());
             }
+            if root.is_file() && !is_host(root)? {
+                let name = root.display().to_string();
+                let is_zip = Form::of(&head(root, HEAD)?) == Form::Zip;
+                let other = if is_zip { ": `hoist wheel slim` changes wheels" } else { "" };
+                let note = format!(
+                    "{}: is nothing that holds device code itself, and stays{other}",
+                    Printable::from(&*name)
+                );
+                work.report.notes.insert(note);
+            }
             let entries = WalkDir::new(root).sort_by_file_name().into_iter();
             for entry in entries.filter_entry(|entry| !output::is_ours(entry.file_name())) {
                 let entry = entry?;
