@@ -134,6 +134,8 @@ fn differences_are_told_and_conditions_end_with_status_1() {
     assert_eq!(count as u64 + found["same"].as_u64().expect("a number"), kernels(new) as u64);
     let text = printed(&["diff", "calls-13.5-sm_80.cubin", "calls-13.5-sm_90.cubin"]);
     assert!(text.contains("architectures before: sm_80\narchitectures after: sm_90\n"), "{text}");
+    let text = printed(&["diff", old, new, "--kernel", "*", "--arch", "sm_90"]);
+    assert!(text.ends_with("architectures: none\n"), "{text}");
     let markdown = printed(&[
         "diff",
         "calls-13.5-sm_80.cubin",

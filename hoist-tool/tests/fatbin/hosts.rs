@@ -318,7 +318,7 @@ fn code_that_refers_to_a_region_is_named() {
         assert!(!at.join("out").exists());
         // the other may move, and what fits stays
         let said = printed(at, &replace("1"));
-        assert!(said.contains("1 regions changed, 1 moved into a new segment"), "{said}");
+        assert!(said.contains("1 region changed, 1 moved into a new segment"), "{said}");
         assert_eq!(machine.run(at, "out"), b"");
         let said = printed(at, &["recompress", "--with", "zstd", "refers", "-o", "out"]);
         assert!(!said.contains("moved"), "{said}");
@@ -328,7 +328,7 @@ fn code_that_refers_to_a_region_is_named() {
         fs::write(at.join("refers.s"), format!("{TWO_REGIONS}{code}\n")).expect("a file");
         machine.cc(at, &["-pie", "refers.s", "-o", "refers"]);
         let said = printed(at, &replace("1"));
-        assert!(said.contains("1 regions changed, 2 moved into a new segment"), "{said}");
+        assert!(said.contains("1 region changed, 2 moved into a new segment"), "{said}");
         let before = json(at, &["list", "--json", "refers"])["files"][0]["regions"].clone();
         let before = before.as_array().expect("regions");
         let listed = json(at, &["list", "--json", "out"]);

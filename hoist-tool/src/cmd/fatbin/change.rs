@@ -195,8 +195,9 @@ fn text(report: &Report<'_>, out: &mut dyn Write) -> Result<()> {
         if *moved > 0 { format!(", {moved} moved into a new segment") } else { String::new() };
     writeln!(
         out,
-        "{}: {regions} regions changed{moved}; {size_before} bytes before, {size_after} after{holes}",
-        Printable::from(report.output)
+        "{}: {regions} {} changed{moved}; {size_before} bytes before, {size_after} after{holes}",
+        Printable::from(report.output),
+        if *regions == 1 { "region" } else { "regions" }
     )?;
     if let Some(backup) = &report.backup {
         paint::note(out, &format!("what was replaced is kept as {}", backup.display()))?;

@@ -304,7 +304,8 @@ fn text(
     let size = source.file.bytes().len();
     let label = Printable::from(&*source.label).to_string();
     let count = rows.len();
-    let end = format!(": {count} regions, {size} bytes");
+    let regions = if count == 1 { "region" } else { "regions" };
+    let end = format!(": {count} {regions}, {size} bytes");
     Ok(paint::title(out, format_args!("{}", line(&label, &end)))?)
 }
 

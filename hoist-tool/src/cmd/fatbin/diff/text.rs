@@ -128,7 +128,10 @@ fn summary(found: &Difference) -> Vec<String> {
         ),
         format!("code: {code_before} bytes before, {code_after} after"),
     ];
-    let list = |one: &BTreeSet<Text>| one.iter().map(|arch| &**arch).collect::<Vec<_>>().join(" ");
+    let list = |one: &BTreeSet<Text>| match one.is_empty() {
+        true => "none".to_owned(),
+        false => one.iter().map(|arch| &**arch).collect::<Vec<_>>().join(" "),
+    };
     if found.archs_before == found.archs_after {
         lines.push(format!("architectures: {}", list(&found.archs_after)));
     } else {
