@@ -5,8 +5,8 @@
 mod table;
 
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Query, Record, Role, SectionMut, Slot, StubRelocation, apply,
-    find,
+    ApplyError, ApplyErrorKind, Arch, Check, Query, Record, Role, SectionMut, Slot, StubRelocation,
+    apply, find,
 };
 use reloc_aarch64::Aarch64;
 
@@ -38,6 +38,18 @@ fn word(r#type: u32, instruction: u32, place: u64, answer: u64) -> Result<u32, A
     apply::<Aarch64>(&record, &mut section, &|_: &Query| Some(answer))
         .map_err(|error: ApplyError| error.kind)?;
     Ok(u32::from_le_bytes(bytes))
+}
+
+/// Stubs stand in runs: a branch has one within its reach only if they are told how far that is.
+#[test]
+fn stubs_are_told_how_far_branches_go_that_need_them() {
+    for r#type in [282, 283] {
+        let kind = find(Aarch64::KINDS, r#type).expect("a branch");
+        let Check::Signed(bits) = kind.check else { panic!("{kind:?}") };
+        for stub in Aarch64::STUBS {
+            assert_eq!(stub.reach, Some(1 << (bits - 1)), "{}", kind.name);
+        }
+    }
 }
 
 #[test]
