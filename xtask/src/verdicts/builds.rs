@@ -241,14 +241,32 @@ pub(crate) const ARCHS: &[Arch] = &[
         ],
         models: &[
             model("pic", &["-fPIC"], false),
+            model("pic-stays", &["-fPIC", "-mno-relax"], false),
+            model("pic-long", &["-fPIC", "-march=rv64g", "-mabi=lp64d"], false),
             model("pic-plain", &["-fPIC", "-march=rv64g", "-mabi=lp64d", "-mno-relax"], false),
             model("pie", &["-fPIE"], false),
             model("medlow", &["-fno-pic", "-mcmodel=medlow"], true),
             model("medlow-stays", &["-fno-pic", "-mcmodel=medlow", "-mno-relax"], true),
+            model(
+                "medlow-long",
+                &["-fno-pic", "-mcmodel=medlow", "-march=rv64g", "-mabi=lp64d"],
+                true,
+            ),
+            model(
+                "medlow-plain",
+                &["-fno-pic", "-mcmodel=medlow", "-march=rv64g", "-mabi=lp64d", "-mno-relax"],
+                true,
+            ),
             model("medany", &["-fno-pic", "-mcmodel=medany"], true),
+            model("medany-stays", &["-fno-pic", "-mcmodel=medany", "-mno-relax"], true),
             model(
                 "medany-long",
                 &["-fno-pic", "-mcmodel=medany", "-march=rv64g", "-mabi=lp64d"],
+                true,
+            ),
+            model(
+                "medany-plain",
+                &["-fno-pic", "-mcmodel=medany", "-march=rv64g", "-mabi=lp64d", "-mno-relax"],
                 true,
             ),
         ],
