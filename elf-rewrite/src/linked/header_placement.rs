@@ -85,30 +85,32 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize, tables: Tables) -> H
         return HeaderPlacement::Elsewhere;
     };
     let taken = taken(elf);
-    let first = taken.iter().filter(|one| one.start < free.end && one.end > free.start);
-    let Some(first) = first.min_by_key(|one| one.start) else {
-        return if is_free(elf, free) {
-            HeaderPlacement::InPlace
-        } else {
-            HeaderPlacement::Elsewhere
-        };
+    let is_clear = !taken.iter().any(|one| one.start < free.end && one.end > free.start);
+    if is_clear && !is_free(elf, free.clone()) {
+        return HeaderPlacement::Elsewhere;
+    }
+    let elsewhere = if is_clear { HeaderPlacement::InPlace } else { HeaderPlacement::Elsewhere };
+    let end_for = match tables {
+        Tables::InOrder => behind_patchelf(elf, free.end),
+        Tables::Fewest => free.end,
+        Tables::None => return elsewhere,
     };
+    let first = taken.iter().filter(|one| one.start < end_for && one.end > free.start);
+    let Some(first) = first.min_by_key(|one| one.start) else { return elsewhere };
     let until = |end: u64| whole(&taken, first.start..first.end.max(end));
-    let fewest = until(free.end);
     let ranges = match tables {
         Tables::InOrder => {
-            let orders = [until(behind_patchelf(elf, free.end)), fewest.clone()];
-            let orders = orders.map(|range| whole(&taken, with_users(elf, range)));
-            orders.into_iter().chain([fewest]).collect()
+            let orders = [end_for, free.end].map(until);
+            let ordered = orders.map(|range| whole(&taken, with_users(elf, range)));
+            ordered.into_iter().chain((!is_clear).then(|| until(free.end))).collect()
         }
-        Tables::Fewest => vec![fewest],
-        Tables::None => return HeaderPlacement::Elsewhere,
+        Tables::Fewest | Tables::None => vec![until(free.end)],
     };
     let fits = |range: &Range<u64>| {
         range.start >= free.start && range.end <= end(load) && is_free(elf, free.start..range.start)
     };
     let found = ranges.into_iter().filter(fits).find_map(|range| block(elf, range));
-    found.map_or(HeaderPlacement::Elsewhere, HeaderPlacement::InPlaceWithout)
+    found.map_or(elsewhere, HeaderPlacement::InPlaceWithout)
 }
 
 /// Behind the table of symbols that patchelf would take away from behind these program headers: it wants one more, and one for each section of
@@ -148,8 +150,8 @@ fn with_users(elf: &Elf<'_>, range: Range<u64>) -> Range<u64> {
     let mut end = range.end;
     for (table, index) in symbols {
         for (section, number) in elf.sections.iter().zip(0_u32..) {
-            let is_user =
-                section.sh_type == SHT_RELA && section.sh_link == index || table.sh_link == number;
+            let are_relocations = [SHT_RELA, SHT_RELR].contains(&section.sh_type.get());
+            let is_user = are_relocations && section.sh_link == index || table.sh_link == number;
             let is_loaded = section.sh_flags.get() & SHF_ALLOC != 0;
             if is_user && is_loaded && section.sh_offset.get() >= range.start {
                 end = end.max(section.sh_offset.get().saturating_add(section.sh_size.get()));

@@ -118,7 +118,7 @@ pub(super) fn referenced(
                     let addend = record.r_addend.get().cast_unsigned();
                     let (symbol, kind) = symbol_and_type(record);
                     match usize::try_from(symbol).ok().and_then(|symbol| symbols.get(symbol)) {
-                        Some(symbol) if has_address(symbol) => {
+                        Some(symbol) if has_address(elf, symbol) => {
                             mark(symbol.st_value.get().wrapping_add(addend));
                         }
                         _ if is_relative(elf, kind) => mark(addend),
@@ -239,10 +239,13 @@ fn symbols_of<'a>(elf: &Elf<'a>, table: &Shdr<LE>) -> Result<&'a [Sym<LE>]> {
 }
 
 /// Whether the value of a symbol is an address in a section here: a thread-local one's is an offset in the thread's block, and a number stays
-/// a number.
-fn has_address(symbol: &Sym<LE>) -> bool {
-    (SHN_UNDEF + 1..SHN_LORESERVE).contains(&symbol.st_shndx.get())
+/// a number. What is not loaded has offsets.
+fn has_address(elf: &Elf<'_>, symbol: &Sym<LE>) -> bool {
+    let index = symbol.st_shndx.get();
+    let section = elf.sections.get(usize::from(index));
+    (SHN_UNDEF + 1..SHN_LORESERVE).contains(&index)
         && symbol.st_info & 15 != STT_TLS
+        && section.is_none_or(|section| section.sh_flags.get() & SHF_ALLOC != 0)
 }
 
 /// Symbol index and type of a relocation.
@@ -271,7 +274,7 @@ fn relocated(
         let place = record.r_offset.get();
         if symbol != 0 {
             let symbol = usize::try_from(symbol).ok().and_then(|symbol| symbols.get(symbol));
-            let Some(symbol) = symbol.filter(|symbol| has_address(symbol)) else { continue };
+            let Some(symbol) = symbol.filter(|symbol| has_address(elf, symbol)) else { continue };
             let value = symbol.st_value.get().wrapping_add(addend);
             match target(moves, value) {
                 To::Elsewhere => {}
@@ -393,7 +396,7 @@ fn symbols(
             if let Some(address) = sections.address(index) {
                 symbol.st_value = address.into();
             }
-        } else if has_address(&old) {
+        } else if has_address(elf, &old) {
             follow(elf, row, symbol, index, moves, sections)?;
         }
         changed |= old.as_bytes() != symbol.as_bytes();

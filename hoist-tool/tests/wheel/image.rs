@@ -399,8 +399,9 @@ fn bad_images_are_refused() {
     };
     let image = oci("gzip", false, &library);
     says(&packed("gzip", &image), "is compressed as a whole");
+    says(b"BZh91AY&SY\xff\xfe\xfd", "is compressed as a whole");
     says(&tar(&[("a", b"b")]), "no manifest names layers");
-    says(&library, "is no image");
+    says(&library, "is no image: a tar file is expected\n");
     says(
         &oci("stargz", false, &library),
         "says where files are in it (containerd.io/snapshot/stargz",

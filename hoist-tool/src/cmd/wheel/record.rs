@@ -65,13 +65,28 @@ pub fn fields(digest: &[u8], size: u64) -> String {
 
 /// Files of a list, and what it says of them.
 pub fn rows(list: &str) -> impl Iterator<Item = (String, &str)> {
-    list.lines().filter_map(row)
+    records(list).filter_map(|record| row(record.trim_end_matches(['\r', '\n'])))
+}
+
+/// The records of a list, each with the end of its line. What is quoted may hold ends of lines, too (RFC 4180 2.6).
+fn records(list: &str) -> impl Iterator<Item = &str> {
+    let (mut starts, mut is_quoted, mut is_open) = (true, false, false);
+    list.split_inclusive(move |character| {
+        if starts {
+            is_quoted = character == '"';
+            is_open = is_quoted;
+        } else if is_quoted && character == '"' {
+            is_open = !is_open;
+        }
+        starts = matches!(character, ',' | '\n') && !is_open;
+        starts && character == '\n'
+    })
 }
 
 /// The list with other words for some files, where `new` has some for a name and what is said of it.
 pub fn changed(old: &str, mut new: impl FnMut(&str, &str) -> Option<String>) -> String {
     let mut text = String::with_capacity(old.len());
-    for whole in old.split_inclusive('\n') {
+    for whole in records(old) {
         let line = whole.trim_end_matches(['\r', '\n']);
         match row(line).and_then(|(name, fields)| Some((fields, new(&name, fields)?))) {
             None => text.push_str(whole),
@@ -138,6 +153,13 @@ mod tests {
             "a/b.so,sha256=x,5\r\n\"a,\"\"c\",sha256=Zm9v,3\nRECORD,,\n"
         );
         assert!(updated(old, &["other"]).is_err());
+        // a name with the end of a line in it, and one with a quotation mark that quotes nothing
+        let old = "\"a\n,\"\"b.so\",sha256=x,5\na\"b.so,sha256=x,5\nRECORD,,\n";
+        assert_eq!(
+            updated(old, &["a\n,\"b.so", "a\"b.so"]).unwrap(),
+            old.replace("sha256=x,5", "sha256=Zm9v,3")
+        );
+        assert_eq!(rows(old).count(), 3);
         // as others write names, and a file twice
         let old = "\u{feff}./a.so,sha256=x,5\nb\\c.so,sha256=x,5\na.so,sha256=x,5\n";
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Thirty kinds of libraries: of four linkers and two machines, with other tables, alignments and segments.
+//! Forty kinds of libraries: of four linkers and two machines, with other tables, alignments and segments.
 
 use std::process::{Command, Stdio};
 
@@ -46,6 +46,9 @@ pub(super) const LLD: Maker = Maker {
     ..HERE
 };
 
+pub(super) const MOLD: Maker =
+    Maker { name: "mold", compiler: &["cc", "-fuse-ld=mold"], needs: &["ld.mold"], ..HERE };
+
 pub(super) const AARCH64: Maker = Maker {
     name: "aarch64",
     machine: "aarch64",
@@ -56,8 +59,8 @@ pub(super) const AARCH64: Maker = Maker {
     needs: &["aarch64-linux-gnu-gcc", "qemu-aarch64"],
 };
 
-pub(super) const ALL: [(&Maker, &[Kind]); 4] =
-    [(&HERE, OF_GNU), (&GOLD, OF_GOLD), (&LLD, OF_LLD), (&AARCH64, OF_AARCH64)];
+pub(super) const ALL: [(&Maker, &[Kind]); 5] =
+    [(&HERE, OF_GNU), (&GOLD, OF_GOLD), (&LLD, OF_LLD), (&MOLD, OF_MOLD), (&AARCH64, OF_AARCH64)];
 
 const fn kind(name: &'static str, options: &'static [&'static str]) -> Kind {
     Kind { name, options, is_new: false }
@@ -80,12 +83,14 @@ pub(super) const OF_GNU: &[Kind] = &[
     kind("far", FAR),
     kind("stripped", &["-s", "-Wl,-z,max-page-size=0x10000"]),
     kind("large-and-now", &["-DLARGE", "-Wl,-z,now", "-Wl,--version-script=versions"]),
+    kind("emit-relocs", &["-Wl,--emit-relocs"]),
 ];
 
 pub(super) const OF_GOLD: &[Kind] = &[
     kind("plain", &[]),
     kind("no-relro", &["-Wl,-z,norelro", "-Wl,--hash-style=sysv"]),
     kind("versions", &["-Wl,-z,now", "-Wl,--version-script=versions", "-DLARGE"]),
+    kind("emit-relocs", &["-Wl,--emit-relocs"]),
 ];
 
 pub(super) const OF_LLD: &[Kind] = &[
@@ -96,6 +101,17 @@ pub(super) const OF_LLD: &[Kind] = &[
     kind("both-hashes", &["-Wl,--hash-style=both", "-Wl,--compress-debug-sections=zlib"]),
     kind("versions", &["-Wl,--version-script=versions", "-Wl,-z,now", "-DLARGE"]),
     kind("no-index-of-frames", &["-Wl,--no-eh-frame-hdr", "-Wl,-z,max-page-size=0x10000"]),
+    kind("relr", &["-Wl,-z,pack-relative-relocs"]),
+    kind("emit-relocs", &["-Wl,--emit-relocs", "-Wl,--build-id"]),
+];
+
+pub(super) const OF_MOLD: &[Kind] = &[
+    kind("plain", &[]),
+    kind("no-relro", &["-Wl,-z,norelro", "-Wl,--hash-style=sysv"]),
+    kind("versions", &["-Wl,--version-script=versions", "-Wl,-z,now", "-DLARGE"]),
+    kind("pages-apart", &["-Wl,-z,separate-loadable-segments", "-Wl,--hash-style=both"]),
+    kind("emit-relocs", &["-Wl,--emit-relocs", "-Wl,--build-id=none"]),
+    kind("no-index-of-frames", &["-Wl,--no-eh-frame-hdr", "-Wl,--shuffle-sections=1"]),
 ];
 
 pub(super) const OF_AARCH64: &[Kind] = &[
@@ -136,6 +152,6 @@ impl Maker {
 }
 
 #[test]
-fn there_are_thirty_kinds() {
-    assert_eq!(ALL.iter().map(|(_, kinds)| kinds.len()).sum::<usize>(), 30);
+fn there_are_forty_kinds() {
+    assert_eq!(ALL.iter().map(|(_, kinds)| kinds.len()).sum::<usize>(), 40);
 }

@@ -43,9 +43,19 @@ pub(super) fn complaints(at: &Path, file: &str) -> Vec<String> {
         let Ok(output) = output else { continue };
         let text = if words[0] == "readelf" { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text).into_owned();
-        all.extend(text.lines().filter(|line| *line != "No errors").map(without_numbers));
+        let lines = text.lines().filter(|line| *line != "No errors").map(without_numbers);
+        all.extend(lines.map(|line| one_of_a_kind(&line)));
     }
     all.sort();
     all.dedup();
     all
+}
+
+/// What eu-elflint says of zeros in memory by their offset in the file, where segments before end in zeros as well, depends on what else is at
+/// such offsets: each of these says that it took them for another segment's.
+fn one_of_a_kind(line: &str) -> String {
+    const KINDS: [&str; 2] =
+        ["' has type NOBITS but is read from the file", "' not fully contained in segment"];
+    let zeros = KINDS.iter().find_map(|kind| Some(line.split_once(kind)?.0));
+    zeros.map_or_else(|| line.to_owned(), |section| format!("{section}' is another segment's"))
 }

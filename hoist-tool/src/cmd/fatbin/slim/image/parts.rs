@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use super::members::{self, Member};
+use crate::form::Form;
 use crate::mapped::Mapped;
 use crate::printable::Printable;
 
@@ -79,10 +80,15 @@ impl<'b> Image<'b> {
     /// If the tar file is damaged.
     pub fn of_tar(file: &'b Mapped) -> Result<(Self, Vec<Member>)> {
         let bytes = file.bytes();
-        if bytes.starts_with(b"\x1f\x8b") || bytes.starts_with(b"\x28\xb5\x2f\xfd") {
-            bail!("is compressed as a whole: unpack it first");
-        }
-        let members = members::members(bytes).context("is no image: a tar file is expected")?;
+        let members = match (Form::of(bytes), members::members(bytes)) {
+            (Form::Gzip | Form::Zstd | Form::Bzip2, _) => {
+                bail!("is compressed as a whole: unpack it first");
+            }
+            (_, Ok(members)) => members,
+            (Form::Tar, Err(error)) => return Err(error).context("is no image"),
+            // what is wrong with another file as a tar file says nothing of it
+            _ => bail!("is no image: a tar file is expected"),
+        };
         let end = members.last().map_or(0, Member::end);
         let end = usize::try_from(end).ok().and_then(|end| bytes.get(end..)?.first_chunk::<1024>());
         ensure!(end.is_some_and(|end| *end == [0; 1024]), "has no end: it is cut");
