@@ -96,10 +96,10 @@ rows! {
     R_CUDA_ABS32_23             =  12: new(S_A,     E32,               at(&[bits(23, 32)])),                       Either, Seen("calls_a-11.8-sm_35");
     R_CUDA_ABS32_LO_23          =  13: new(S_A,     Any,               at(&[bits(23, 32)])),                       Either, Seen("calls_a-11.8-sm_35");
     R_CUDA_ABS32_HI_23          =  14: new(S_A,     Any,               at(&[bits(23, 32).shr(32)])),               Either, Seen("calls_a-11.8-sm_35");
-    R_CUDA_ABS24_26             =  15: new(S_A,     Unsigned(24),      at(&[bits(26, 24)])),                       Linker, Table;
-    R_CUDA_ABS24_23             =  16: new(S_A,     Unsigned(24),      at(&[bits(23, 24)])),                       Linker, Compared;
-    R_CUDA_ABS16_26             =  17: new(S_A,     Unsigned(16),      at(&[bits(26, 16)])),                       Linker, Table;
-    R_CUDA_ABS16_23             =  18: new(S_A,     Unsigned(16),      at(&[bits(23, 16)])),                       Linker, Compared;
+    R_CUDA_ABS24_26             =  15: new(S_A,     Check::Either(24), at(&[bits(26, 24)])),                       Linker, Table;
+    R_CUDA_ABS24_23             =  16: new(S_A,     Check::Either(24), at(&[bits(23, 24)])),                       Linker, Compared;
+    R_CUDA_ABS16_26             =  17: new(S_A,     Check::Either(16), at(&[bits(26, 16)])),                       Linker, Table;
+    R_CUDA_ABS16_23             =  18: new(S_A,     Check::Either(16), at(&[bits(23, 16)])),                       Linker, Compared;
     R_CUDA_TEX_SLOT             =  19: new(SLOT,    Unsigned(8),       at(&[bits(32, 8)])),                        Linker, Table;
     R_CUDA_SAMP_SLOT            =  20: new(SLOT,    Unsigned(5),       at(&[bits(40, 5)])),                        Linker, Table;
     R_CUDA_SURF_SLOT            =  21: new(SLOT,    Unsigned(6),       at(&[bits(26, 6)])),                        Linker, Table;
@@ -127,8 +127,8 @@ rows! {
     R_CUDA_ABS32_20             =  42: new(S_A,     E32,               at(&[bits(20, 32)])),                       Either, Disassembled("calls_a-11.8-sm_61");
     R_CUDA_ABS32_LO_20          =  43: new(S_A,     Any,               at(&[bits(20, 32)])),                       Either, Disassembled("calls_a-11.8-sm_61");
     R_CUDA_ABS32_HI_20          =  44: new(S_A,     Any,               at(&[bits(20, 32).shr(32)])),               Either, Disassembled("calls_a-11.8-sm_61");
-    R_CUDA_ABS24_20             =  45: new(S_A,     Unsigned(24),      at(&[bits(20, 24)])),                       Linker, Disassembled("calls_a-11.8-sm_61");
-    R_CUDA_ABS16_20             =  46: new(S_A,     Unsigned(16),      at(&[bits(20, 16)])),                       Linker, Compared;
+    R_CUDA_ABS24_20             =  45: new(S_A,     Check::Either(24), at(&[bits(20, 24)])),                       Linker, Disassembled("calls_a-11.8-sm_61");
+    R_CUDA_ABS16_20             =  46: new(S_A,     Check::Either(16), at(&[bits(20, 16)])),                       Linker, Compared;
     R_CUDA_FUNC_DESC32_20       =  47: new(D_A,     E32,               at(&[bits(20, 32)])),                       Driver, Table;
     R_CUDA_FUNC_DESC32_LO_20    =  48: new(D_A,     Any,               at(&[bits(20, 32)])),                       Driver, Table;
     R_CUDA_FUNC_DESC32_HI_20    =  49: new(D_A,     Any,               at(&[bits(20, 32).shr(32)])),               Driver, Table;
@@ -141,8 +141,8 @@ rows! {
     R_CUDA_ABS32_LO_32          =  56: new(S_A,     Any,               at(&[bits(32, 32)])),                       Either, Disassembled("calls_a-13.5-sm_80");
     R_CUDA_ABS32_HI_32          =  57: new(S_A,     Any,               at(&[bits(32, 32).shr(32)])),               Either, Disassembled("calls_a-13.5-sm_80");
     R_CUDA_ABS47_34             =  58: new(S_A,     Unsigned(49),      at(&[bits(34, 47).scaled(2)])),             Driver, Disassembled("calls_a-13.5-sm_80");
-    R_CUDA_ABS16_32             =  59: new(S_A,     Unsigned(16),      at(&[bits(32, 16)])),                       Linker, Compared;
-    R_CUDA_ABS24_32             =  60: new(S_A,     Unsigned(24),      at(&[bits(32, 24)])),                       Linker, Table;
+    R_CUDA_ABS16_32             =  59: new(S_A,     Check::Either(16), at(&[bits(32, 16)])),                       Linker, Compared;
+    R_CUDA_ABS24_32             =  60: new(S_A,     Check::Either(24), at(&[bits(32, 24)])),                       Linker, Table;
     R_CUDA_FUNC_DESC32_32       =  61: new(D_A,     E32,               at(&[bits(32, 32)])),                       Driver, Table;
     R_CUDA_FUNC_DESC32_LO_32    =  62: new(D_A,     Any,               at(&[bits(32, 32)])),                       Driver, Compared;
     R_CUDA_FUNC_DESC32_HI_32    =  63: new(D_A,     Any,               at(&[bits(32, 32).shr(32)])),               Driver, Compared;
@@ -156,7 +156,7 @@ rows! {
     R_CUDA_32_HI                =  71: new(S_A,     Any,               at(&[bits(0, 32).shr(32)])),                Either, Table;
     R_CUDA_UNUSED_CLEAR32       =  72: new(Z,       Unsigned(32),      at(&[bits(0, 32)])),                        Linker, Table;
     R_CUDA_UNUSED_CLEAR64       =  73: new(Z,       Any,               at(&[bits(0, 64)])),                        Linker, Seen("calls_a-13.5-sm_80");
-    R_CUDA_ABS24_40             =  74: new(S_A,     Unsigned(24),      at(&[bits(40, 24)])),                       Linker, Linked("calls-13.5-sm_80");
+    R_CUDA_ABS24_40             =  74: new(S_A,     Check::Either(24), at(&[bits(40, 24)])),                       Linker, Linked("calls-13.5-sm_80");
     R_CUDA_ABS55_16_34          =  75: new(S_A,     Unsigned(57),      at(&[bits(16, 8).scaled(2), bits(34, 47).shr(10)])), Driver, Disassembled("calls_a-13.5-sm_90");
     R_CUDA_8_0                  =  76: new(S_A,     Any,               at(&[bits(0, 8)])),                         Either, Described("textures-11.8-sm_61");
     R_CUDA_8_8                  =  77: new(S_A,     Any,               at(&[bits(0, 8).shr(8)])),                  Either, Described("textures-11.8-sm_61");
@@ -182,7 +182,7 @@ rows! {
     R_CUDA_FUNC_DESC_8_40       =  97: new(D_A,     Any,               at(&[bits(0, 8).shr(40)])),                 Driver, Described("textures-11.8-sm_61");
     R_CUDA_FUNC_DESC_8_48       =  98: new(D_A,     Any,               at(&[bits(0, 8).shr(48)])),                 Driver, Described("textures-11.8-sm_61");
     R_CUDA_FUNC_DESC_8_56       =  99: new(D_A,     Any,               at(&[bits(0, 8).shr(56)])),                 Driver, Described("textures-11.8-sm_61");
-    R_CUDA_ABS20_44             = 100: new(S_A,     Unsigned(20),      at(&[bits(44, 20)])),                       Linker, Described("textures-11.8-sm_61");
+    R_CUDA_ABS20_44             = 100: new(S_A,     Check::Either(20), at(&[bits(44, 20)])),                       Linker, Described("textures-11.8-sm_61");
     R_CUDA_SAMP_HEADER_INDEX_0  = 101: new(HEADER,  Unsigned(12),      at(&[bits(0, 12)])),                        Driver, Described("textures-11.8-sm_61");
     R_CUDA_UNIFIED              = 102: new(U_A,     Any,               at(&[bits(0, 64)])),                        Driver, Seen("calls_b-13.5-sm_90");
     R_CUDA_UNIFIED_32           = 103: new(U_A,     E32,               at(&[bits(0, 32)])),                        Driver, Table;

@@ -13,7 +13,7 @@ const ARCHITECTURES: [&str; 9] =
     ["sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_103", "sm_120"];
 
 /// Sources in two halves, options of ptxas, and the architectures of ours that PTX for can be compiled to.
-const SOURCES: [(&str, &[&str], &[&str]); 12] = [
+const SOURCES: [(&str, &[&str], &[&str]); 13] = [
     ("calls", &[], &ARCHITECTURES),
     ("calls", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
     ("arrays", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
@@ -26,6 +26,7 @@ const SOURCES: [(&str, &[&str], &[&str]); 12] = [
     ("pointers", &[], &["sm_80", "sm_90", "sm_100", "sm_120"]),
     ("names", &[], &["sm_80", "sm_90", "sm_100", "sm_120"]),
     ("templates", &["-g"], &["sm_80", "sm_90"]),
+    ("before", &[], &["sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"]),
 ];
 
 /// Where nvlink 13.5 does otherwise, mostly from sm_100 on: source, and how the difference starts.
@@ -53,7 +54,7 @@ const MERCURY_LEFT_OUT: [(&str, &str); 5] = [
 ];
 
 /// Programs that are compared, at the least.
-const EXPECTED: usize = 71;
+const EXPECTED: usize = 77;
 
 fn is_there(tool: &str) -> bool {
     Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())

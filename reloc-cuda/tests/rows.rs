@@ -206,6 +206,7 @@ fn the_common_fields_by_hand() {
     assert_eq!(value(64, 0x28, 3), Ok(0xa << 40 | 3 << 54)); // CONST_FIELD19_40
     assert_eq!(value(66, 0x28, 3), Ok(0x28 << 38 | 3 << 54)); // CONST_FIELD21_38
     assert_eq!(value(115, 0x1_0000, 4), Ok(0x1_0000 << 37 | 4 << 54)); // CONST_FIELD22_37
+    assert_eq!(value(74, -0x40i64 as u64, 0), Ok(0xff_ffc0 << 40)); // ABS24_40
     assert_eq!(value(24, 0x28, 15), Ok(0xa << 28 | 15 << 42)); // CONST_FIELD19_28
     assert!(matches!(value(24, 0x28, 16), Err(ApplyErrorKind::Overflow { value: 16, .. })));
     assert!(matches!(
