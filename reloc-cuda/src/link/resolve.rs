@@ -14,6 +14,10 @@ use elf_core::names::{
 use elf_core::{Name, Symbol};
 use nvinfo::Space;
 
+/// What `nvlink -r` calls all arrays whose size the launch gives where kernels use them. Its value is no alignment, but where the
+/// arrays of some kernel began.
+const JOINED_ARRAYS: &[u8] = b"externsharedinstance";
+
 /// Finds the entity of every symbol, and writes it into the objects.
 pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, LinkErrors> {
     let mut all = Arena::new();
@@ -29,14 +33,17 @@ pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, Li
                     continue;
                 }
                 let index = index as u32;
-                let entity = entity_of(object, index, symbol, name);
+                let mut entity = entity_of(object, index, symbol, name);
+                if entity.kind == Kind::Shared && name.as_bytes() == JOINED_ARRAYS {
+                    entity.symbol.value = arrays_alignment(object);
+                }
                 let is_aligned = match entity.kind {
                     Kind::Shared => true,
                     Kind::Reserved => entity.place.is_some(),
                     _ => entity.common.is_some(),
                 };
                 if is_aligned {
-                    LinkError::check_alignment(object.index, name, symbol.value)?;
+                    LinkError::check_alignment(object.index, name, entity.symbol.value)?;
                 }
                 let id = match names.get(&name) {
                     Some(&id) if !entity.local => {
@@ -79,7 +86,8 @@ fn entity_of<'a>(object: &Object<'a>, index: u32, symbol: Symbol, name: Name<'a>
     let inner = kind == Kind::Function
         && text.is_some_and(|text| text.header.info & SYMBOL_OF_TEXT != index);
     let common = (symbol.shndx == SHN_COMMON).then_some(symbol.value);
-    let defined = section.is_some() || is_texture || common.is_some();
+    let placed = section.is_some() && !is_array(object, index, &symbol);
+    let defined = placed || is_texture || common.is_some();
     Entity {
         name,
         kind,
@@ -92,6 +100,20 @@ fn entity_of<'a>(object: &Object<'a>, index: u32, symbol: Symbol, name: Name<'a>
         inner,
         value: symbol.value,
     }
+}
+
+/// Whether a symbol is an array whose size the launch gives, in the section that `nvlink -r` puts it into.
+fn is_array(object: &Object<'_>, index: u32, symbol: &Symbol) -> bool {
+    let section = object.section_of(index).and_then(|section| object.section(section));
+    let is_free = section.is_some_and(|section| section.role == Role::FreeShared);
+    is_free && symbol.size == 0 && symbol.binding() != STB_LOCAL && symbol.r#type() != STT_SECTION
+}
+
+/// The largest alignment of the arrays that `nvlink -r` put into a section.
+fn arrays_alignment(object: &Object<'_>) -> u64 {
+    let symbols = (0..).zip(&object.symbols);
+    let arrays = symbols.filter(|(index, (symbol, _))| is_array(object, *index, symbol));
+    arrays.map(|(_, (symbol, _))| symbol.value).max().unwrap_or(1)
 }
 
 /// Takes another mention of an entity: of two definitions the strong one, of two references the first.
