@@ -98,6 +98,8 @@ pub enum ErrorKind {
         /// Bytes they may have.
         limit: u64,
     },
+    /// Something is missing that the specification asks for beside what is there.
+    Missing(&'static str),
     /// A value that the specification does not allow.
     Invalid {
         /// The field.
@@ -152,6 +154,7 @@ impl fmt::Display for Error {
                     "no string at {offset:#x} in the string table of {table:#x} bytes at offset {at:#x}"
                 )
             }
+            ErrorKind::Missing(what) => write!(f, "{what} is missing, at offset {at:#x}"),
             ErrorKind::Invalid { what, value } => {
                 write!(f, "{what} is {value:#x} at offset {at:#x}")
             }

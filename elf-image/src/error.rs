@@ -37,6 +37,11 @@ pub enum ErrorKind {
         /// That of the architecture.
         expected: u16,
     },
+    /// The file is for the machine, and not of its class: x32, or code of AArch64 with addresses of 32 bits.
+    Class {
+        /// Whether its class is that of 64 bits.
+        is_64: bool,
+    },
     /// Nothing is loaded: there is no `PT_LOAD` segment with memory.
     NoSegments,
     /// The segment begins before one that stands earlier in the file.
@@ -126,6 +131,11 @@ pub enum ErrorKind {
         /// Its bytes.
         left: u64,
     },
+    /// A map of `DT_RELR` stands before all addresses: it speaks of no place.
+    Map {
+        /// Its address in the file.
+        address: u64,
+    },
     /// There are relocations of a form that loaders do not know.
     Form {
         /// `DT_*`.
@@ -151,6 +161,10 @@ impl fmt::Display for Error {
             }
             ErrorKind::Machine { found, expected } => {
                 write!(f, "a file for machine {found}, not {expected}")
+            }
+            ErrorKind::Class { is_64 } => {
+                let (found, expected) = if is_64 { (64, 32) } else { (32, 64) };
+                write!(f, "a file with addresses of {found} bits, not {expected}")
             }
             ErrorKind::NoSegments => write!(f, "no segment is loaded"),
             ErrorKind::Order { address, before } => {
@@ -200,6 +214,10 @@ impl fmt::Display for Error {
             ErrorKind::Rows { tag, left } => write!(
                 f,
                 "{left} bytes, a part of a row, are left of the relocations of the dynamic section's tag {tag:#x}"
+            ),
+            ErrorKind::Map { address } => write!(
+                f,
+                "the map of relative relocations at {address:#x} stands before all addresses"
             ),
             ErrorKind::Form { tag } => write!(
                 f,

@@ -96,25 +96,27 @@ impl<'a> Image<'a> {
     /// The thread-local variables.
     ///
     /// # Errors
-    /// If their initial values are not in the file; [`ErrorKind::Outside`] if they are not in the image, [`ErrorKind::Alignment`].
+    /// If their initial values are not in the file; [`ErrorKind::Outside`] if they are not what is loaded at their address,
+    /// [`ErrorKind::FileSize`], [`ErrorKind::Alignment`].
     pub fn tls(&self) -> Result<Option<TlsTemplate<'a>>, Error> {
-        let mut found = (0..u32::MAX).zip(self.file().segments().iter());
-        let found = found.find(|(_, it)| it.r#type == PT_TLS);
-        let Some((number, header)) = found else { return Ok(None) };
+        let Some((number, header)) = self.loaded(PT_TLS)? else { return Ok(None) };
         let data = self.file().segment_data(&header)?;
         let alignment = header.alignment.max(1);
         if !alignment.is_power_of_two() {
             return Err(Error::of(number, ErrorKind::Alignment(alignment)));
         }
         let (address, size) = (header.address, data.len() as u64);
+        if size > header.memory_size {
+            let kind = ErrorKind::FileSize { file: size, memory: header.memory_size };
+            return Err(Error::of(number, kind));
+        }
         let offset = match self.range_of(address, size) {
             Some(range) => range.start,
             // of zeros only it matters to nobody
             None if size == 0 => 0,
             None => return Err(Error::of(number, ErrorKind::Outside { address, size })),
         };
-        let size = header.memory_size.max(data.len() as u64);
-        Ok(Some(TlsTemplate { offset, size, data, alignment }))
+        Ok(Some(TlsTemplate { offset, size: header.memory_size, data, alignment }))
     }
 
     /// Offset and size in the image of the table that finds unwinding rules (`PT_GNU_EH_FRAME`).
@@ -141,11 +143,14 @@ impl<'a> Image<'a> {
         let r#type = if has_own { PT_GNU_PROPERTY } else { PT_NOTE };
         let encoding = self.file().encoding();
         // notes of one alignment are a segment
-        for header in segments.iter().filter(|it| it.r#type == r#type) {
-            let data = self.file().segment_data(&header)?;
-            for note in Notes::new(data, encoding, header.alignment, header.offset)? {
-                for property in note?.properties().into_iter().flatten() {
-                    let property = property?;
+        let numbered = (0..u32::MAX).zip(segments.iter());
+        for (number, header) in numbered.filter(|(_, it)| it.r#type == r#type) {
+            let fail = |error| Error::of(number, ErrorKind::Elf(error));
+            let data = self.file().segment_data(&header).map_err(fail)?;
+            let notes = Notes::new(data, encoding, header.alignment, header.offset);
+            for note in notes.map_err(fail)? {
+                for property in note.map_err(fail)?.properties().into_iter().flatten() {
+                    let property = property.map_err(fail)?;
                     if property.r#type == wanted {
                         return Ok(property.value().unwrap_or(0) as u32);
                     }

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use core::ops::Range;
-use elf_core::names::{ET_DYN, ET_EXEC, PT_LOAD};
+use elf_core::names::{ET_DYN, ET_EXEC, PT_DYNAMIC, PT_LOAD};
 use elf_core::{Arch, DynamicSection, File, ProgramHeader, SegmentFlags};
 
 /// Which addresses segments are placed by.
@@ -117,9 +117,29 @@ impl<'a> Image<'a> {
     /// The dynamic section, if there is one: that of the segment.
     ///
     /// # Errors
-    /// If it, or the table of its strings, is not in the file.
+    /// [`ErrorKind::Outside`] if it is not what is loaded at its address, and if the table of its strings is not in the file.
     pub fn dynamic(&self) -> Result<Option<DynamicSection<'a>>, Error> {
+        if self.loaded(PT_DYNAMIC)?.is_none() {
+            return Ok(None);
+        }
         Ok(self.file.dynamic_by_segment()?)
+    }
+
+    /// The first segment of this type, with its number: what is loaded at its address is what it has in the file.
+    pub(crate) fn loaded(&self, r#type: u32) -> Result<Option<(u32, ProgramHeader)>, Error> {
+        let mut segments = (0..u32::MAX).zip(self.file.segments().iter());
+        let found = segments.find(|(_, header)| header.r#type == r#type);
+        let Some((number, header)) = found else { return Ok(None) };
+        let data = self.file.segment_data(&header);
+        let data = data.map_err(|error| Error::of(number, ErrorKind::Elf(error)))?;
+        let ProgramHeader { address, file_size: size, offset, .. } = header;
+        let at = self.file.bytes_at("segment data", address).ok();
+        let is_there = |(at, rest): (u64, &[u8])| at == offset && data.len() <= rest.len();
+        // of nothing it matters to nobody
+        if size != 0 && !at.is_some_and(is_there) {
+            return Err(Error::of(number, ErrorKind::Outside { address, size }));
+        }
+        Ok(Some((number, header)))
     }
 
     /// Whether it can stand at one address only, its [start](Self::start) (`ET_EXEC`).
@@ -246,10 +266,14 @@ impl<'a> Image<'a> {
     /// Fails unless the file is for the architecture.
     pub(crate) fn check_machine<A: Arch>(&self) -> Result<(), Error> {
         let (found, expected) = (self.file().header().machine, A::MACHINE);
-        if found == expected && self.file().encoding().is_64() == (A::ADDRESS_SIZE == 8) {
-            return Ok(());
+        if found != expected {
+            return Err(Error::new(ErrorKind::Machine { found, expected }));
         }
-        Err(Error::new(ErrorKind::Machine { found, expected }))
+        let is_64 = self.file().encoding().is_64();
+        if is_64 != (A::ADDRESS_SIZE == 8) {
+            return Err(Error::new(ErrorKind::Class { is_64 }));
+        }
+        Ok(())
     }
 
     pub(crate) const fn check_memory(&self, memory: &[u8]) -> Result<(), Error> {

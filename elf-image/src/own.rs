@@ -68,10 +68,14 @@ impl<A: Arch> Resolve for OwnSymbols<'_, A> {
     fn resolve(&self, query: &Query) -> Option<u64> {
         let symbol = self.symbol(query.symbol)?;
         let bias = A::TLS.map_or(0, |tls| tls.dtp_bias);
+        let is_variable = matches!(query.role, Role::TlsModule | Role::DtpOffset | Role::TpOffset);
         match query.role {
             Role::Base => Some(self.bias),
             Role::Address | Role::Plt => self.address(&symbol),
             Role::Size => Some(symbol.size),
+            _ if is_variable && symbol.is_undefined() => {
+                (symbol.binding() == STB_WEAK).then_some(0)
+            }
             Role::TlsModule => Some(1),
             Role::DtpOffset => Some(symbol.value.wrapping_add_signed(bias)),
             Role::TpOffset => self.block.map(|block| symbol.value.wrapping_add_signed(block)),

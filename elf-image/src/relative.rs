@@ -9,7 +9,8 @@ use core::marker::PhantomData;
 use core::ops::Range;
 use elf_core::names::{
     DT_AARCH64_AUTH_RELR, DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_CREL, DT_JMPREL,
-    DT_NULL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, DT_RELSZ, PT_DYNAMIC,
+    DT_NULL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELAENT, DT_RELASZ, DT_RELENT, DT_RELR, DT_RELRENT,
+    DT_RELRSZ, DT_RELSZ, PT_DYNAMIC,
 };
 use elf_core::{ApplyError, ApplyErrorKind, Arch, Record, find, relative_type};
 
@@ -20,25 +21,34 @@ impl Image<'_> {
     /// # Errors
     /// [`ErrorKind::NotRelative`] of the first that is another, those before it are done; [`ErrorKind::Form`] of other forms of tables,
     /// and of those of the PLT, which are never relative, when all else is done; [`ErrorKind::Outside`] of a dynamic section or table
-    /// that is not in the image, [`ErrorKind::Rows`] if a part of a row is left; else as [`relocate`](Self::relocate).
+    /// that is not in the image, [`ErrorKind::Rows`] if a part of a row is left, [`ErrorKind::Map`]; else as
+    /// [`relocate`](Self::relocate).
     pub fn relocate_relative<A: Arch>(&self, memory: &mut [u8], base: u64) -> Result<(), Error> {
         let bias = self.bias(base)?;
         self.check_machine::<A>()?;
         self.check_memory(memory)?;
-        let mut segments = self.file().segments().iter();
-        let Some(dynamic) = segments.find(|it| it.r#type == PT_DYNAMIC) else { return Ok(()) };
+        let Some((_, dynamic)) = self.loaded(PT_DYNAMIC)? else { return Ok(()) };
         let start = self.relocated_start()?;
         let big_endian = self.file().encoding().is_big_endian();
         let mut words = Words { bytes: memory, start, bias, big_endian, arch: PhantomData::<A> };
+        let at = dynamic.offset;
+        let fail = |kind| Error::new(ErrorKind::Elf(elf_core::Error { at, kind }));
         let dynamic = words.range(dynamic.address, dynamic.file_size)?;
         for tag in OTHERS {
             if words.value(&dynamic, tag).is_some() {
                 return Err(Error::new(ErrorKind::Form { tag }));
             }
         }
-        for Form { tag, size, words: count } in FORMS {
+        for Form { tag, size, row: (row, what), words: count } in FORMS {
             let Some(address) = words.value(&dynamic, tag) else { continue };
-            let size = words.value(&dynamic, size).unwrap_or(0);
+            let expected = A::ADDRESS_SIZE.wrapping_mul(count as u64);
+            let found = words.value(&dynamic, row).unwrap_or(expected);
+            if found != expected {
+                return Err(fail(elf_core::ErrorKind::EntrySize { what, found, expected }));
+            }
+            let Some(size) = words.value(&dynamic, size.0) else {
+                return Err(fail(elf_core::ErrorKind::Missing(size.1)));
+            };
             let table = words.range(address, size)?;
             words.relocate(table, tag, count)?;
         }
@@ -56,18 +66,30 @@ const OTHERS: [u64; 5] =
 /// A form of table: its tags, and of how many words of an address's size a row is (gABI ch. 4, "Relocation").
 struct Form {
     tag: u64,
-    size: u64,
+    size: (u64, &'static str),
+    row: (u64, &'static str),
     words: usize,
 }
 
 const ROW_OF_RELR: usize = 1;
 const ROW_OF_RELA: usize = 3;
 
+macro_rules! form {
+    ($tag:ident, $size:ident, $row:ident, $words:expr) => {
+        Form {
+            tag: $tag,
+            size: ($size, stringify!($size)),
+            row: ($row, stringify!($row)),
+            words: $words,
+        }
+    };
+}
+
 /// Those that most files have, in the order in which they are applied.
 const FORMS: [Form; 3] = [
-    Form { tag: DT_RELR, size: DT_RELRSZ, words: ROW_OF_RELR },
-    Form { tag: DT_REL, size: DT_RELSZ, words: 2 },
-    Form { tag: DT_RELA, size: DT_RELASZ, words: ROW_OF_RELA },
+    form!(DT_RELR, DT_RELRSZ, DT_RELRENT, ROW_OF_RELR),
+    form!(DT_REL, DT_RELSZ, DT_RELENT, 2),
+    form!(DT_RELA, DT_RELASZ, DT_RELAENT, ROW_OF_RELA),
 ];
 
 /// The words of an image.
@@ -92,6 +114,11 @@ impl<A: Arch> Words<'_, A> {
         let range = offsets.and_then(|(at, size)| Some(at..at.checked_add(size)?));
         let range = range.filter(|range| range.end <= self.bytes.len());
         range.ok_or(Error::new(ErrorKind::Outside { address, size }))
+    }
+
+    /// The address that the file has for an offset in the image.
+    const fn address(&self, at: usize) -> u64 {
+        self.start.wrapping_add(at as u64)
     }
 
     /// The word at an offset in the image; 0 outside.
@@ -133,7 +160,7 @@ impl<A: Arch> Words<'_, A> {
         let row = count.wrapping_mul(Self::SIZE);
         let mut rest = table;
         // the place behind the last one that a map or an address of `DT_RELR` speaks of
-        let mut next = 0u64;
+        let mut next = None;
         while rest.start < rest.end {
             let at = rest.start;
             let left = rest.end.wrapping_sub(at);
@@ -156,9 +183,9 @@ impl<A: Arch> Words<'_, A> {
                 }
             } else if first & 1 == 0 {
                 self.add(first, None)?;
-                next = first.wrapping_add(A::ADDRESS_SIZE);
-            } else {
-                let (mut bits, mut place) = (first >> 1, next);
+                next = Some(first.wrapping_add(A::ADDRESS_SIZE));
+            } else if let Some(start) = next {
+                let (mut bits, mut place) = (first >> 1, start);
                 while bits != 0 {
                     if bits & 1 != 0 {
                         self.add(place, None)?;
@@ -166,7 +193,9 @@ impl<A: Arch> Words<'_, A> {
                     (bits, place) = (bits >> 1, place.wrapping_add(A::ADDRESS_SIZE));
                 }
                 let places = A::ADDRESS_SIZE.wrapping_mul(8).wrapping_sub(1);
-                next = next.wrapping_add(places.wrapping_mul(A::ADDRESS_SIZE));
+                next = Some(start.wrapping_add(places.wrapping_mul(A::ADDRESS_SIZE)));
+            } else if first != 1 {
+                return Err(Error::new(ErrorKind::Map { address: self.address(at) }));
             }
         }
         Ok(())

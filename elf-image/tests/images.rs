@@ -372,10 +372,33 @@ fn initial_values_are_in_the_image() {
             [7, 4, 0x800, 0xff8, 0, 0x10, 0x20, 8],
             "segment 1: 0x10 bytes at 0xff8 are not in the image",
         ),
+        (
+            // what the file has there is not what the image has
+            [7, 4, 0x700, 0x800, 0, 0x10, 0x20, 8],
+            "segment 1: 0x10 bytes at 0x800 are not in the image",
+        ),
+        (
+            [7, 4, 0x800, 0x800, 0, 0x900, 0x900, 8],
+            "segment 1: segment data at offset 0x800 is outside its 0x1000 bytes",
+        ),
+        (
+            [7, 4, 0x800, 0x800, 0, 0x10, 8, 8],
+            "segment 1: 0x10 bytes in the file are more than the 0x8 in memory",
+        ),
         ([7, 4, 0x800, 0x800, 0, 0x10, 0x20, 24], "segment 1: alignment 0x18 is no power of two"),
     ] {
         assert_eq!(with(block), Err(why.into()));
     }
+}
+
+/// x32 is of the machine, and not of its class.
+#[test]
+fn another_class() {
+    let image = parse(include_bytes!("../../fixtures/forms/libx32.so")).unwrap();
+    let mut memory = vec![0; usize::try_from(image.size()).unwrap()];
+    let error = image.relocate::<X86_64>(&mut memory, BASE, &|_: &Query| None).unwrap_err();
+    assert_eq!(error.to_string(), "a file with addresses of 32 bits, not 64");
+    assert_eq!(image.relocate_relative::<X86_64>(&mut memory, BASE), Err(error));
 }
 
 /// A file may have several segments of notes, one for each alignment.

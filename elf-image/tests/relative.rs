@@ -2,7 +2,8 @@
 #![cfg(test)]
 
 use elf_core::names::{
-    DT_ANDROID_RELA, DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ, PT_DYNAMIC,
+    DT_ANDROID_RELA, DT_JMPREL, DT_PLTRELSZ, DT_RELA, DT_RELAENT, DT_RELASZ, DT_RELR, DT_RELRENT,
+    DT_RELRSZ, PT_DYNAMIC,
 };
 use elf_core::{Arch, File, Query};
 use elf_image::{AddressKind, Error, ErrorKind, Image};
@@ -121,6 +122,28 @@ fn what_is_refused() {
         let form = if tag == DT_PLTRELSZ { DT_JMPREL } else { tag };
         assert_eq!(kind(&changed(RELA, DT_RELA, 0, tag)), ErrorKind::Form { tag: form });
     }
+    // what `relocate` tells in the same words
+    for (bytes, tag, word, value, why) in [
+        (RELA, DT_RELAENT, 1, 16, "DT_RELAENT is 16, not 24, at offset 0x"),
+        (RELR, DT_RELRENT, 1, 0, "DT_RELRENT is 0, not 8, at offset 0x"),
+        (RELA, DT_RELASZ, 0, 0x7777_7777, "DT_RELASZ is missing, at offset 0x"),
+        (RELR, DT_RELRSZ, 0, 0x7777_7777, "DT_RELRSZ is missing, at offset 0x"),
+    ] {
+        let bytes = changed(bytes, tag, word, value);
+        let error = relocated::<X86_64>(&bytes).unwrap_err();
+        assert!(error.to_string().starts_with(why), "{error}");
+        let image = parse(&bytes).unwrap();
+        let mut memory = vec![0; usize::try_from(image.size()).unwrap()];
+        let own = image.own_symbols::<X86_64>(0x1_0000).unwrap();
+        assert_eq!(image.relocate::<X86_64>(&mut memory, 0x1_0000, &own), Err(error));
+    }
+    // a map before all addresses
+    let file = File::parse(RELR).unwrap();
+    let table = file.dynamic_by_segment().unwrap().unwrap().value(DT_RELR).unwrap();
+    let at = usize::try_from(file.offset_of(table).unwrap()).unwrap();
+    let mut bytes = RELR.to_vec();
+    bytes[at..at + 8].copy_from_slice(&3u64.to_le_bytes());
+    assert_eq!(kind(&bytes), ErrorKind::Map { address: table });
     // a place outside
     let mut bytes = RELA.to_vec();
     bytes[0x248..0x250].copy_from_slice(&address.to_le_bytes());

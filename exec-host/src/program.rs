@@ -266,8 +266,13 @@ fn reset_signals() {
 fn parse(bytes: &[u8]) -> Result<File<'_>, LibraryError> {
     let file = File::parse_segments(bytes).map_err(elf_image::Error::from)?;
     let header = file.header();
-    if header.machine != Host::MACHINE || file.encoding().is_64() != word::IS_64 {
+    if header.machine != Host::MACHINE {
         let reason = format!("a program for machine {}, not {}", header.machine, Host::MACHINE);
+        return Err(LibraryError::Refused { reason });
+    }
+    if file.encoding().is_64() != word::IS_64 {
+        let bits = if word::IS_64 { "32 bits, not 64" } else { "64 bits, not 32" };
+        let reason = format!("a program with addresses of {bits}");
         return Err(LibraryError::Refused { reason });
     }
     if file.encoding().is_big_endian() {

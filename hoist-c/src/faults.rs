@@ -270,7 +270,7 @@ fn library(error: &LibraryError) -> Error {
             Kind::Elf(elf) => {
                 of(of_elf(elf.kind)).with(Known { offset: Some(elf.at), ..Known::default() })
             }
-            Kind::Type(_) | Kind::Machine { .. } => of(Status::Unsupported),
+            Kind::Type(_) | Kind::Machine { .. } | Kind::Class { .. } => of(Status::Unsupported),
             _ => of(Status::BadFile),
         },
         LibraryError::Relocation { error, name } => {

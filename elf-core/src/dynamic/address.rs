@@ -27,7 +27,9 @@ impl<'a> File<'a> {
     fn loaded(&self, address: u64) -> Option<(u64, u64)> {
         self.segments().iter().filter(|segment| segment.r#type == PT_LOAD).find_map(|segment| {
             let from_start = address.checked_sub(segment.address)?;
-            let size = segment.file_size.checked_sub(from_start).filter(|&size| size != 0)?;
+            // of those that say so, more bytes than the memory has are in no memory
+            let size = segment.file_size.min(segment.memory_size).checked_sub(from_start)?;
+            let size = Some(size).filter(|size| *size != 0)?;
             Some((segment.offset.checked_add(from_start)?, size))
         })
     }

@@ -10,13 +10,13 @@ use crate::error::{Error, ErrorKind};
 use crate::file::File;
 use crate::names::{
     DT_AARCH64_AUTH_RELR, DT_AARCH64_AUTH_RELRSZ, DT_ANDROID_REL, DT_ANDROID_RELA,
-    DT_ANDROID_RELASZ, DT_ANDROID_RELR, DT_ANDROID_RELRSZ, DT_ANDROID_RELSZ, DT_AUDIT,
-    DT_AUXILIARY, DT_CONFIG, DT_CREL, DT_DEPAUDIT, DT_FILTER, DT_GNU_HASH, DT_HASH, DT_JMPREL,
-    DT_NEEDED, DT_NULL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELASZ, DT_RELR, DT_RELRSZ,
-    DT_RELSZ, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ, DT_STRTAB, DT_SYMTAB, DT_VERDEF,
-    DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM, DT_VERSYM, EM_AARCH64, PT_DYNAMIC,
-    SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA, SHT_ANDROID_RELR, SHT_CREL,
-    SHT_DYNAMIC, SHT_REL, SHT_RELA, SHT_RELR,
+    DT_ANDROID_RELASZ, DT_ANDROID_RELR, DT_ANDROID_RELRENT, DT_ANDROID_RELRSZ, DT_ANDROID_RELSZ,
+    DT_AUDIT, DT_AUXILIARY, DT_CONFIG, DT_CREL, DT_DEPAUDIT, DT_FILTER, DT_GNU_HASH, DT_HASH,
+    DT_JMPREL, DT_NEEDED, DT_NULL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELAENT, DT_RELASZ,
+    DT_RELENT, DT_RELR, DT_RELRENT, DT_RELRSZ, DT_RELSZ, DT_RPATH, DT_RUNPATH, DT_SONAME, DT_STRSZ,
+    DT_STRTAB, DT_SYMENT, DT_SYMTAB, DT_VERDEF, DT_VERDEFNUM, DT_VERNEED, DT_VERNEEDNUM, DT_VERSYM,
+    EM_AARCH64, PT_DYNAMIC, SHT_AARCH64_AUTH_RELR, SHT_ANDROID_REL, SHT_ANDROID_RELA,
+    SHT_ANDROID_RELR, SHT_CREL, SHT_DYNAMIC, SHT_REL, SHT_RELA, SHT_RELR,
 };
 use crate::records::relocations::Relocations;
 use crate::table::entry::{Entry, row_size};
@@ -104,6 +104,23 @@ impl<'a> File<'a> {
     }
 }
 
+/// The tags of tables that stand beside the symbols.
+const TABLES: [u64; 13] = [
+    DT_STRTAB,
+    DT_HASH,
+    DT_GNU_HASH,
+    DT_VERSYM,
+    DT_VERDEF,
+    DT_VERNEED,
+    DT_RELA,
+    DT_REL,
+    DT_JMPREL,
+    DT_RELR,
+    DT_ANDROID_RELA,
+    DT_ANDROID_REL,
+    DT_ANDROID_RELR,
+];
+
 /// The entries before `DT_NULL`, which ends the section.
 fn before_null(entries: Table<'_, Dynamic>) -> Table<'_, Dynamic> {
     let end = entries.position(|entry| entry.tag == DT_NULL.cast_signed());
@@ -153,19 +170,20 @@ impl<'a> DynamicSection<'a> {
         entries.filter_map(move |entry| dynamic.text(&entry).transpose())
     }
 
-    /// The symbols (`DT_SYMTAB`). How many there are, the hash table tells, or, if none of them is defined, where the strings begin; `None` if there is no symbol table or no hash
-    /// table.
+    /// The symbols (`DT_SYMTAB`). How many there are, the hash table tells, or, if none of them is defined, where the next table begins;
+    /// `None` if there is no symbol table or no hash table.
     ///
     /// # Errors
-    /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if a table is not in the file; else as those of the hash tables.
+    /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if a table is not in the file, [`ErrorKind::EntrySize`] if `DT_SYMENT` is not the
+    /// gABI's; else as those of the hash tables.
     pub fn symbol_table(&self) -> Result<Option<SymbolTable<'a>>, Error> {
         let count = match (self.hash_table()?, self.gnu_hash_table()?) {
             (Some(table), _) => table.symbol_count() as u64,
             (None, Some(table)) => {
                 let count = table.symbol_count()?;
                 let is_known = count > table.first_symbol();
-                // a table without chains tells nothing of those that are undefined: strings follow symbols
-                let rest = if is_known { None } else { self.symbols_before_strings() };
+                // a table without chains tells nothing of those that are undefined
+                let rest = if is_known { None } else { self.symbols_before_next() };
                 rest.unwrap_or(0).max(count.into())
             }
             (None, None) => return Ok(None),
@@ -174,14 +192,28 @@ impl<'a> DynamicSection<'a> {
             return Ok(None);
         };
         let symbols = Table::parse(self.file.bytes(), self.file.encoding(), at, count)?;
+        self.check_row(DT_SYMENT, "DT_SYMENT", row_size::<Symbol>(self.file.encoding()))?;
         let names = self.strings;
         Ok(Some(SymbolTable { section: 0, at, symbols, names, extended: None, first_global: 0 }))
     }
 
-    /// How many symbols there can be before the strings.
-    fn symbols_before_strings(&self) -> Option<u64> {
-        let size = self.value(DT_STRTAB)?.checked_sub(self.value(DT_SYMTAB)?)?;
-        size.checked_div(row_size::<Symbol>(self.file.encoding()) as u64)
+    /// How many symbols there can be before the table that is next.
+    fn symbols_before_next(&self) -> Option<u64> {
+        let start = self.value(DT_SYMTAB)?;
+        let others = self.entries.iter().filter(|it| TABLES.contains(&it.tag.cast_unsigned()));
+        let next = others.map(|it| it.value).filter(|address| *address > start).min()?;
+        next.checked_sub(start)?.checked_div(row_size::<Symbol>(self.file.encoding()) as u64)
+    }
+
+    /// Fails if the entry with this tag says of rows that they have another size than the gABI's.
+    fn check_row(&self, tag: u64, what: &'static str, size: usize) -> Result<(), Error> {
+        let expected = size as u64;
+        match self.value(tag) {
+            Some(found) if found != expected => {
+                Err(Error { at: self.at, kind: ErrorKind::EntrySize { what, found, expected } })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The hash table of `DT_HASH`.
@@ -241,34 +273,51 @@ impl<'a> DynamicSection<'a> {
     /// Android's or AArch64's. `None` if there is no such entry or the tag is another one.
     ///
     /// # Errors
-    /// [`ErrorKind::NoAddress`] if they are not in the file; [`ErrorKind::Invalid`] if `DT_PLTREL` is neither `DT_RELA` nor
-    /// `DT_REL`; else as [`File::relocations`].
+    /// [`ErrorKind::NoAddress`] if they are not in the file, [`ErrorKind::Missing`] if the section does not tell their size or, of
+    /// `DT_JMPREL`, their form; [`ErrorKind::EntrySize`] if it tells another size of rows than the gABI's, [`ErrorKind::Invalid`] if
+    /// `DT_PLTREL` is neither `DT_RELA` nor `DT_REL`; else as [`File::relocations`].
     pub fn relocations(&self, tag: u64) -> Result<Option<Relocations<'a>>, Error> {
-        let (size, r#type) = match tag {
-            DT_RELA => (DT_RELASZ, SHT_RELA),
-            DT_REL => (DT_RELSZ, SHT_REL),
-            DT_RELR => (DT_RELRSZ, SHT_RELR),
-            DT_ANDROID_RELA => (DT_ANDROID_RELASZ, SHT_ANDROID_RELA),
-            DT_ANDROID_REL => (DT_ANDROID_RELSZ, SHT_ANDROID_REL),
-            DT_ANDROID_RELR => (DT_ANDROID_RELRSZ, SHT_ANDROID_RELR),
+        let fail = |kind| Error { at: self.at, kind };
+        if self.value(tag).is_none() {
+            return Ok(None);
+        }
+        let (r#type, size) = match tag {
+            DT_RELA => (SHT_RELA, Some((DT_RELASZ, "DT_RELASZ"))),
+            DT_REL => (SHT_REL, Some((DT_RELSZ, "DT_RELSZ"))),
+            DT_RELR => (SHT_RELR, Some((DT_RELRSZ, "DT_RELRSZ"))),
+            DT_ANDROID_RELA => (SHT_ANDROID_RELA, Some((DT_ANDROID_RELASZ, "DT_ANDROID_RELASZ"))),
+            DT_ANDROID_REL => (SHT_ANDROID_REL, Some((DT_ANDROID_RELSZ, "DT_ANDROID_RELSZ"))),
+            DT_ANDROID_RELR => (SHT_ANDROID_RELR, Some((DT_ANDROID_RELRSZ, "DT_ANDROID_RELRSZ"))),
             DT_AARCH64_AUTH_RELR if self.file.header().machine == EM_AARCH64 => {
-                (DT_AARCH64_AUTH_RELRSZ, SHT_AARCH64_AUTH_RELR)
+                let size = (DT_AARCH64_AUTH_RELRSZ, "DT_AARCH64_AUTH_RELRSZ");
+                (SHT_AARCH64_AUTH_RELR, Some(size))
             }
-            DT_CREL => (DT_NULL, SHT_CREL), // tells itself where it ends
-            DT_JMPREL => match self.value(DT_PLTREL) {
-                Some(DT_RELA) => (DT_PLTRELSZ, SHT_RELA),
-                Some(DT_REL) => (DT_PLTRELSZ, SHT_REL),
-                None => return Ok(None),
-                Some(value) => {
-                    return Err(Error {
-                        at: self.at,
-                        kind: ErrorKind::Invalid { what: "DT_PLTREL", value },
-                    });
-                }
-            },
+            DT_CREL => (SHT_CREL, None), // tells itself where it ends
+            DT_JMPREL => {
+                let r#type = match self.value(DT_PLTREL) {
+                    Some(DT_RELA) => SHT_RELA,
+                    Some(DT_REL) => SHT_REL,
+                    None => return Err(fail(ErrorKind::Missing("DT_PLTREL"))),
+                    Some(value) => {
+                        return Err(fail(ErrorKind::Invalid { what: "DT_PLTREL", value }));
+                    }
+                };
+                (r#type, Some((DT_PLTRELSZ, "DT_PLTRELSZ")))
+            }
             _ => return Ok(None),
         };
-        let size = if r#type == SHT_CREL { None } else { Some(self.value(size).unwrap_or(0)) };
+        let word: usize = if self.file.encoding().is_64() { 8 } else { 4 };
+        match r#type {
+            SHT_RELA => self.check_row(DT_RELAENT, "DT_RELAENT", word.saturating_mul(3))?,
+            SHT_REL => self.check_row(DT_RELENT, "DT_RELENT", word.saturating_mul(2))?,
+            SHT_RELR => self.check_row(DT_RELRENT, "DT_RELRENT", word)?,
+            SHT_ANDROID_RELR => self.check_row(DT_ANDROID_RELRENT, "DT_ANDROID_RELRENT", word)?,
+            _ => {}
+        }
+        let size = match size {
+            Some((tag, name)) => Some(self.value(tag).ok_or(fail(ErrorKind::Missing(name)))?),
+            None => None,
+        };
         let Some((offset, data)) = self.table("relocations", tag, size)? else { return Ok(None) };
         self.file.relocations(&SectionHeader {
             r#type,

@@ -25,13 +25,19 @@ impl<'a> Relr<'a> {
     /// Counts the relocations that `words`, which lie at file offset `at`, stand for; each is to be of this type.
     ///
     /// # Errors
-    /// [`ErrorKind::Outside`] if there are more of them than a `usize` counts.
+    /// [`ErrorKind::Outside`] if there are more of them than a `usize` counts, [`ErrorKind::Invalid`] if a map stands before all
+    /// addresses.
     pub fn new(
         words: Table<'a, Address>,
         is_64: bool,
         r#type: u32,
         at: u64,
     ) -> Result<Self, Error> {
+        // maps of nothing are padding
+        if let Some(value) = words.iter().find(|word| *word != 1).filter(|word| word & 1 != 0) {
+            let what = "map of relative relocations before all addresses";
+            return Err(Error { at, kind: ErrorKind::Invalid { what, value } });
+        }
         let count = |sum: Option<usize>, word| sum?.checked_add(places(word));
         let file = words.len() as u64;
         let len = words.iter().fold(Some(0), count);
@@ -209,6 +215,23 @@ mod tests {
         let words = Table::parse_bytes(&bytes, Encoding::Elf32Le, 0, 8).unwrap();
         let relr = Relr::new(words, false, 8, 0).unwrap();
         assert!(relr.iter().map(|record| record.offset).eq([0xffff_fffc, 0]));
+    }
+
+    /// What a map speaks of follows an address; one of nothing is padding.
+    #[test]
+    fn maps_before_addresses() {
+        let made = |words: &[u32]| {
+            let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let size = bytes.len() as u64;
+            let words = Table::parse_bytes(&bytes, Encoding::Elf32Le, 0, size).unwrap();
+            let made = Relr::new(words, false, 8, 0x40);
+            made.map(|relr| relr.iter().map(|record| record.offset).collect::<Vec<_>>())
+        };
+        let why = std::format!("{}", made(&[3, 0x1000]).unwrap_err());
+        assert_eq!(why, "map of relative relocations before all addresses is 0x3 at offset 0x40");
+        assert!(made(&[1, 1, 5]).is_err());
+        assert_eq!(made(&[1, 0x1000, 5]), Ok(std::vec![0x1000, 0x1008]));
+        assert_eq!(made(&[1, 1]), Ok(Vec::new()));
     }
 
     #[test]
