@@ -400,6 +400,41 @@ fn constructors_must_be_there() {
     }
 }
 
+/// What is to answer for an indirect function is code of the library: by its symbol, and by the record of one that others do not see.
+#[test]
+fn resolvers_must_be_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let bytes = std::fs::read(compile(folder.path(), "indirect.c", INDIRECT, &[])).unwrap();
+    let file = elf_core::File::parse(&bytes).unwrap();
+    let dynamic = file.dynamic_by_segment().unwrap().unwrap();
+    const WORD: usize = size_of::<usize>();
+    let mut places = Vec::new();
+    let at = |tag: u64| Some(file.offset_of(dynamic.value(tag)?)? as usize);
+    // DT_SYMTAB; `st_value`
+    let (symbols, row, value) = if WORD == 8 { (6, 24, 8) } else { (6, 16, 4) };
+    let table = dynamic.symbol_table().unwrap().unwrap();
+    let indirect = table.symbols().iter().enumerate().filter(|(_, it)| it.r#type() == 10);
+    places.extend(indirect.map(|(index, _)| at(symbols).unwrap() + row * index + value));
+    // DT_RELA, DT_JMPREL; `R_*_IRELATIVE`
+    for tag in [7, 23] {
+        if let Ok(Some(elf_core::Relocations::Rela(rows))) = dynamic.relocations(tag) {
+            let rows = rows.iter().enumerate();
+            let indirect = rows.filter(|(_, it)| [37, 42, 58, 160, 1032].contains(&it.r#type));
+            places
+                .extend(indirect.map(|(index, _)| at(tag).unwrap() + 3 * WORD * index + 2 * WORD));
+        }
+    }
+    assert!(places.len() > usize::from(WORD == 8), "{places:x?}");
+    for place in places {
+        let mut bytes = bytes.clone();
+        // in the file's headers
+        bytes[place..place + WORD].copy_from_slice(&0x10usize.to_le_bytes());
+        // SAFETY: it is refused.
+        let words = unsafe { LibraryLoader::new().open(bytes) }.unwrap_err().to_string();
+        assert!(words.ends_with("is outside the library's code"), "{words}");
+    }
+}
+
 /// A constructor by name may be another library's, as of two copies of GCC's.
 #[test]
 fn constructors_of_others() {

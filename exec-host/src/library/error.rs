@@ -48,7 +48,8 @@ pub enum LibraryError {
         /// Bytes that it may have.
         limit: u64,
     },
-    /// A constructor or destructor is neither in its code nor what one of its references means, or their list is not in its memory.
+    /// A constructor or destructor is neither in its code nor what one of its references means, or their list is not in its memory; or the
+    /// resolver of an indirect function is not in its code.
     Initializer {
         /// The address that was to be called.
         address: u64,
@@ -87,7 +88,8 @@ impl fmt::Display for LibraryError {
                 write!(f, "an image of {size:#x} bytes is larger than the limit of {limit:#x}")
             }
             Self::Initializer { address } => {
-                write!(f, "constructor or destructor {address:#x} is outside the library's code")
+                let what = "constructor, destructor or resolver";
+                write!(f, "{what} {address:#x} is outside the library's code")
             }
             Self::Unwinding(error) => write!(f, "unwinding table: {error}"),
             Self::NoSymbol(name) => {

@@ -1,5 +1,6 @@
 //! A library on its way into memory: its part in each step of a load.
 
+use super::definition::Definition;
 use super::described::Described;
 use super::error::LibraryError;
 use super::file::FilePages;
@@ -145,7 +146,30 @@ impl<'n> Part<'n> {
 
     /// Has functions of the libraries answer. What they answer goes to pages that are writable, or are so up to the end of relocation.
     pub(crate) fn answer(&mut self, resolver: &mut Resolver<'_, '_>) -> Result<(), Error> {
+        self.check_resolvers(resolver)?;
         Ok(answer(&self.later.answered, &self.image, &self.mapped, resolver)?)
+    }
+
+    /// Fails if a resolver of its own that is to be called is not in its code.
+    fn check_resolvers(&self, resolver: &Resolver<'_, '_>) -> Result<(), LibraryError> {
+        let Self { image, mapped, code, later, .. } = self;
+        for (record, kind) in &later.answered {
+            let address = if kind.value.of == Role::Indirect {
+                Some(mapped.bias.wrapping_add_signed(record.addend.unwrap_or(0)))
+            } else if let Some(Definition::Indirect(address)) =
+                resolver.definition(record.symbol, false)
+            {
+                // that of another library is not looked at
+                Some(address).filter(|it| it.wrapping_sub(mapped.base) < image.size())
+            } else {
+                None
+            };
+            let is_code = |address: &u64| code.iter().any(|range| range.contains(address));
+            if let Some(address) = address.filter(|address| !is_code(address)) {
+                return Err(LibraryError::Initializer { address });
+            }
+        }
+        Ok(())
     }
 
     /// Makes it known to unwinders and observers.
