@@ -109,6 +109,7 @@ pub use pointer::Pointer;
 pub use ptx::PtxHeader;
 pub use region::{Entries, Region};
 pub use scan::{Scan, Search, Step};
+pub use search::{Window, Windows};
 pub use select::{Candidate, CudaVersion, Fit, Selected, TargetDevice, select};
 pub use span::Span;
 pub use target::OffloadTarget;

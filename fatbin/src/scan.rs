@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::offload::OffloadBinary;
 use crate::raw_llvm::COMPRESSED_BUNDLE_MAGIC;
 use crate::region::Region;
-use crate::search::{self, Next};
+use crate::search::{self, Next, Windows};
 use crate::span::Span;
 use core::iter::FusedIterator;
 
@@ -48,7 +48,7 @@ pub(crate) enum Look {
 }
 
 /// A part of a file that may hold device code: a section, a segment, or a file as a whole. Gives its containers in order, and between
-/// them some megabytes of other bytes at a time; an error is the last.
+/// them up to a megabyte of other bytes at a time; an error is the last.
 #[derive(Clone, Debug)]
 pub struct Scan<'a> {
     rest: Option<Span<'a>>,
@@ -71,6 +71,28 @@ impl<'a> Scan<'a> {
     #[must_use]
     pub fn searched(&self) -> Option<Span<'a>> {
         self.rest.filter(|_| matches!(self.look, Look::Anything { .. }))
+    }
+
+    /// What will be searched, in parts of a megabyte: each may be looked through on another core, and what that says
+    /// ([`Window::first`](crate::Window::first)) is for [`pass`](Self::pass).
+    #[must_use]
+    pub fn windows(&self) -> Windows<'a> {
+        match self.look {
+            Look::Anything { address } => Windows::new(self.rest, address),
+            _ => Windows::new(None, 0),
+        }
+    }
+
+    /// Goes on at file offset `to`, if it lies ahead in what is searched: nothing begins before it. The caller knows that from
+    /// [`Window::first`](crate::Window::first); containers in what is passed are not found.
+    pub fn pass(&mut self, to: u64) {
+        if let (Look::Anything { address }, Some(rest)) = (self.look, self.rest)
+            && let Some(step) = to.checked_sub(rest.at())
+            && let Some(behind) = rest.tail(step)
+        {
+            self.rest = Some(behind);
+            self.look = Look::Anything { address: address.wrapping_add(step) };
+        }
     }
 }
 

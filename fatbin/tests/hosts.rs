@@ -8,8 +8,8 @@
 
 use elf_core::File;
 use fatbin::{
-    Container, EntryKind, Error, ErrorKind, FoundContainer, Pointer, Search, module_ids, walk,
-    wrappers,
+    Container, EntryKind, Error, ErrorKind, FoundContainer, Pointer, Search, Step, module_ids,
+    scans, walk, wrappers,
 };
 
 fn fixture(name: &str) -> Vec<u8> {
@@ -155,6 +155,84 @@ fn gaps_and_junk_between_regions() {
     assert_eq!(ats(&[]), [Ok(0), Ok(size)]);
     assert_eq!(ats(&[0; 32]), [Ok(0), Ok(size + 32)]);
     assert_eq!(ats(&[7; 8]), [Ok(0), Err(size)]);
+}
+
+/// Windows are looked through apart, and what follows is what one look from the start to the end finds: regions at their ends and
+/// starts, over their ends, around others, and magic numbers that begin nothing.
+#[test]
+fn windows_say_where_to_search() {
+    const MIB: usize = 1 << 20;
+    let region = fixture("zlib.fatbin");
+    let around = {
+        // a region whose payload is longer than a window, with a region in each
+        let mut bytes = region.clone();
+        let size = 2 * MIB as u64 - 16;
+        let payload = size - u64::from(u32::from_le_bytes(region[20..24].try_into().unwrap()));
+        bytes[8..16].copy_from_slice(&size.to_le_bytes());
+        bytes[24..32].copy_from_slice(&payload.to_le_bytes());
+        bytes.resize(2 * MIB, 3);
+        for at in [MIB / 2, MIB - 64, 3 * MIB / 2] {
+            bytes[at..at + region.len()].copy_from_slice(&region);
+        }
+        bytes
+    };
+    let magic = &region[..4];
+    let places: [(usize, &[u8]); 11] = [
+        (8, &region),
+        (65528, magic),
+        (65536, &region),
+        (MIB - 4 * 16384 - 8, magic),
+        (MIB - 8, &region),
+        (2 * MIB, &region),
+        (3 * MIB - 72, &around),
+        (5 * MIB - 64, &region),
+        (6 * MIB + 4, &region), // at no multiple of 8
+        (8 * MIB - region.len().next_multiple_of(8), &region),
+        (9 * MIB - 4, magic),
+    ];
+    let mut bytes = vec![7; 9 * MIB];
+    for (at, what) in places {
+        bytes[at..at + what.len()].copy_from_slice(what);
+    }
+    let expected = [
+        8,
+        65536,
+        MIB - 8,
+        2 * MIB,
+        3 * MIB - 72,
+        5 * MIB - 64,
+        8 * MIB - region.len().next_multiple_of(8),
+    ];
+    let at = |found: FoundContainer<'_>| found.container.at();
+    let walked: Vec<_> = found(&bytes).into_iter().map(at).collect();
+    assert_eq!(walked, expected.map(|at| at as u64));
+
+    let mut scan = scans(&bytes, Search::Always).next().unwrap().unwrap();
+    let windows: Vec<_> = scan.windows().collect();
+    assert_eq!(windows.len(), 9);
+    let spans = windows.iter().map(|window| (window.span().at(), window.span().size()));
+    assert!(spans.eq((0..9).map(|index| (index * MIB as u64, MIB as u64))));
+    let end = |window: &fatbin::Window<'_>| window.span().at() + window.span().size();
+    let clean: Vec<_> = windows.iter().map(|window| window.first() == end(window)).collect();
+    assert_eq!(clean, [false, true, false, false, false, true, true, false, true]);
+    let mut passed = Vec::new();
+    loop {
+        while let Some(rest) = scan.rest()
+            && let Some(window) = windows
+                .iter()
+                .find(|window| (window.span().at()..window.first()).contains(&rest.at()))
+        {
+            scan.pass(window.first());
+        }
+        match scan.next() {
+            None => break,
+            Some(Ok(Step::Found(found))) => passed.push(at(found)),
+            Some(step) => assert!(step.is_ok()),
+        }
+    }
+    assert_eq!(passed, walked);
+    scan.pass(0); // nothing is left
+    assert!(scan.next().is_none());
 }
 
 /// A file of Windows with sections of these names: a program, or an object, whose names may be longer.

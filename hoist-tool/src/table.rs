@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::{Display, Write as _};
 use std::io::Write;
+use std::{mem, slice};
 
 use anyhow::Result;
 use elf_core::{Name, is_hidden};
@@ -112,43 +113,46 @@ impl<'o> Table<'o> {
 
     /// Prints the rows that are held in so many columns of a terminal, each at least as wide as in rows before.
     fn flush(&mut self, limit: Option<usize>) -> Result<()> {
-        let mut start = 0;
-        let cell = |&end: &usize| self.text.get(std::mem::replace(&mut start, end)..end);
-        let cells: Vec<_> =
-            self.ends.iter().filter_map(cell).map(|cell| (cell, width(cell))).collect();
+        let columns = self.columns;
         let mut widths = core::mem::take(&mut self.widths);
-        widths.resize(self.columns, LEAST);
-        for row in cells.chunks(self.columns) {
-            widths.iter_mut().zip(row).for_each(|(most, (_, width))| *most = (*most).max(*width));
+        widths.resize(columns, LEAST);
+        let mut all = Cells::of(&self.text, &self.ends);
+        while !all.is_empty() {
+            let row = widths.iter_mut().zip(&mut all);
+            row.for_each(|(most, (_, width))| *most = (*most).max(width));
         }
+        // without a limit no cell is cut
+        let cells: Vec<_> = limit.iter().flat_map(|_| Cells::of(&self.text, &self.ends)).collect();
         let (gap, breaks) = match limit {
             Some(limit) => fit(&mut widths, &cells, limit),
             None => (GAP, Vec::new()),
         };
         let is_cut = |(at, most): (usize, &usize)| {
-            *most > 0 && cells.iter().skip(at).step_by(self.columns).any(|(_, width)| width > most)
+            *most > 0 && cells.iter().skip(at).step_by(columns).any(|(_, width)| width > most)
         };
         let cut_columns = widths.iter().enumerate().map(|(at, most)| match is_cut((at, most)) {
-            true => {
-                apart(cells.iter().skip(at).step_by(self.columns).map(|(cell, _)| *cell), *most)
-            }
+            true => apart(cells.iter().skip(at).step_by(columns).map(|(cell, _)| *cell), *most),
             false => HashMap::new(),
         });
         let telling: Vec<_> = cut_columns.collect();
-        let mut lines = Vec::new();
+        let mut lines = Vec::with_capacity(BLOCK + (BLOCK >> 2));
         let mut paints = self.paints.iter().peekable();
-        for (index, row) in cells.chunks(self.columns).enumerate() {
+        let mut all = Cells::of(&self.text, &self.ends);
+        let mut index = 0;
+        while !all.is_empty() {
             let is_heading = index == 0 && self.has_heading;
             let mut missing = 0;
-            let shown = row.iter().zip(&widths).enumerate().filter(|(_, (_, most))| **most > 0);
-            for (column, ((cell, width), most)) in shown {
-                let told = telling.get(column).and_then(|column| column.get(cell));
-                let (cell, width) = match told {
+            let row = widths.iter().zip(&telling).zip(&mut all).enumerate();
+            for (column, ((most, told), (cell, width))) in row {
+                if *most == 0 {
+                    continue;
+                }
+                let (cell, width) = match told.get(cell) {
                     Some(told) => (Cow::Borrowed(&**told), told.width()),
-                    None if width > most => cut(cell, *most),
-                    None => (Cow::Borrowed(*cell), *width),
+                    None if width > *most => cut(cell, *most),
+                    None => (Cow::Borrowed(cell), width),
                 };
-                let place = index * self.columns + column;
+                let place = index * columns + column;
                 while paints.next_if(|(painted, _)| *painted < place).is_some() {}
                 let paint = paints.next_if(|(painted, _)| *painted == place);
                 if breaks.contains(&column) {
@@ -168,6 +172,7 @@ impl<'o> Table<'o> {
                 self.out.write_all(&lines)?;
                 lines.clear();
             }
+            index += 1;
         }
         self.out.write_all(&lines)?;
         self.widths = widths;
@@ -176,6 +181,37 @@ impl<'o> Table<'o> {
         self.paints.clear();
         self.has_heading = false;
         Ok(())
+    }
+}
+
+/// Cells of a table and how wide each is, one row after another.
+struct Cells<'t> {
+    text: &'t str,
+    start: usize,
+    ends: slice::Iter<'t, usize>,
+}
+
+impl<'t> Cells<'t> {
+    fn of(text: &'t str, ends: &'t [usize]) -> Self {
+        Self { text, start: 0, ends: ends.iter() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ends.len() == 0
+    }
+}
+
+impl<'t> Iterator for Cells<'t> {
+    type Item = (&'t str, usize);
+
+    fn next(&mut self) -> Option<(&'t str, usize)> {
+        let end = *self.ends.next()?;
+        let cell = self.text.get(mem::replace(&mut self.start, end)..end)?;
+        Some((cell, width(cell)))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.ends.size_hint()
     }
 }
 

@@ -100,8 +100,7 @@ pub fn images_of<T: Send>(
     let mut errors = Vec::new();
     let mut jobs = Vec::new();
     // headers are looked at as they are found: afterwards their pages are gone
-    for (region, found) in containers(file, search, |found| jobs_of(&found)).into_iter().enumerate()
-    {
+    for (region, found) in containers(file, search, |found| jobs_of(&found)).enumerate() {
         match found {
             Ok((found, wrong)) => {
                 jobs.extend(found.into_iter().map(|job: Job<'_>| job.of_region(region)));

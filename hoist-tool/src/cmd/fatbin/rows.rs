@@ -202,14 +202,14 @@ fn collect<T, R>(
     items: impl Iterator<Item = Result<T, Error>>,
     row: impl Fn(T) -> Result<R, Error>,
 ) -> (Vec<R>, Option<Error>) {
-    let mut rows = Vec::new();
+    let mut rows = Vec::with_capacity(1); // most regions have one entry
     for item in items {
         match item.and_then(&row) {
             Ok(row) => rows.push(row),
             Err(error) => return (rows, Some(error)),
         }
     }
-    rows.shrink_to_fit(); // most regions have one entry
+    rows.shrink_to_fit();
     (rows, None)
 }
 

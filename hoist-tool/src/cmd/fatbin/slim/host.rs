@@ -124,10 +124,10 @@ impl Slimming {
     pub fn plan(&self, file: &Mapped, unpacking: &Unpacking) -> Result<Outcome> {
         let before = file.bytes().len() as u64;
         if file.bytes().starts_with(PE) {
-            let found = containers(file, Search::Always, |found| found.container);
+            let mut found = containers(file, Search::Always, |found| found.container);
             let is_region =
                 |found: Result<Container<'_>, _>| matches!(found, Ok(Container::Region(_)));
-            let has_code = found.into_iter().any(is_region);
+            let has_code = found.any(is_region);
             return Ok(if has_code { Outcome::Foreign } else { Outcome::NoCode });
         }
         if let Some(error) = fatbin::scans(file.bytes(), Search::Always).find_map(Result::err) {
