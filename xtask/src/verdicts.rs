@@ -6,6 +6,7 @@ mod builds;
 mod table;
 pub(crate) mod trial;
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -105,6 +106,7 @@ impl Run for Verdicts {
         }
         let scratch = workspace.scratch("verdicts")?;
         let cells = try_all(&builds, &home, &scratch, self.jobs.max(1))?;
+        left_out(&builds, &cells);
         let tables = table::tables(&cells);
         println!("{tables}");
         if self.write {
@@ -112,6 +114,23 @@ impl Run for Verdicts {
         }
         let bad = |cell: &&Cell| matches!(cell.hoist, Verdict::Wrong | Verdict::Crash(_));
         if cells.iter().any(|cell| bad(&cell)) { Err(Reported.into()) } else { Ok(()) }
+    }
+}
+
+/// Says how many builds each compiler did not make: many languages and models it does not know, but a compiler that has lost its headers
+/// makes none, either.
+fn left_out(builds: &[Build<'_>], cells: &[Cell]) {
+    let mut counts: BTreeMap<(&str, &str), (usize, usize)> = BTreeMap::new();
+    for build in builds {
+        counts.entry((build.place.arch.name, build.compiler.name)).or_default().0 += 1;
+    }
+    for cell in cells {
+        counts.entry((cell.arch, cell.compiler)).or_default().1 += 1;
+    }
+    for ((arch, compiler), (wanted, made)) in counts {
+        if made < wanted {
+            println!("{arch}: {compiler} made {made} of {wanted} builds that run");
+        }
     }
 }
 
