@@ -89,14 +89,14 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize, tables: Tables) -> H
     if is_clear && !is_free(elf, free.clone()) {
         return HeaderPlacement::Elsewhere;
     }
-    let elsewhere = if is_clear { HeaderPlacement::InPlace } else { HeaderPlacement::Elsewhere };
+    let otherwise = if is_clear { HeaderPlacement::InPlace } else { HeaderPlacement::Elsewhere };
     let end_for = match tables {
         Tables::InOrder => behind_patchelf(elf, free.end),
         Tables::Fewest => free.end,
-        Tables::None => return elsewhere,
+        Tables::None => return otherwise,
     };
     let first = taken.iter().filter(|one| one.start < end_for && one.end > free.start);
-    let Some(first) = first.min_by_key(|one| one.start) else { return elsewhere };
+    let Some(first) = first.min_by_key(|one| one.start) else { return otherwise };
     let until = |end: u64| whole(&taken, first.start..first.end.max(end));
     let ranges = match tables {
         Tables::InOrder => {
@@ -110,7 +110,7 @@ pub(super) fn header_placement(elf: &Elf<'_>, count: usize, tables: Tables) -> H
         range.start >= free.start && range.end <= end(load) && is_free(elf, free.start..range.start)
     };
     let found = ranges.into_iter().filter(fits).find_map(|range| block(elf, range));
-    found.map_or(elsewhere, HeaderPlacement::InPlaceWithout)
+    found.map_or(otherwise, HeaderPlacement::InPlaceWithout)
 }
 
 /// Behind the table of symbols that patchelf would take away from behind these program headers: it wants one more, and one for each section of
