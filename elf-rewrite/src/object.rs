@@ -130,7 +130,7 @@ fn section(elf: &Elf<'_>, index: usize, changes: &[&Change]) -> Result<Section> 
     new.keep(at..range.end);
     // what follows moves by a multiple of the strictest alignment
     let later = elf.sections.iter().filter(|section| section.sh_offset.get() >= range.end);
-    let unit = later.map(|section| section.sh_addralign.get()).max().unwrap_or(1).max(16).max(unit);
+    let unit = later.map(|section| section.sh_addralign.get()).max().unwrap_or(1).max(unit);
     if !unit.is_power_of_two() || unit > 1 << 30 {
         return Err(Error::new(elf.header.e_shoff.get(), ErrorKind::Alignment(unit)));
     }

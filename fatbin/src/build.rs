@@ -257,7 +257,7 @@ pub enum Item<'a> {
     /// One that exists, byte for byte.
     Kept(RegionEntry<'a>),
     /// One that exists, with the same payload in another compression. Its header stays as it is, in whatever order older tools
-    /// laid it out, but for the sizes and the flag of compression.
+    /// laid it out, but for the sizes, the flag of compression and what is said of obfuscation.
     Repacked {
         /// The entry.
         entry: RegionEntry<'a>,
@@ -265,6 +265,8 @@ pub enum Item<'a> {
         stored: &'a [u8],
         /// How `stored` is compressed, and the size it unpacks to.
         compression: Option<(CompressionMethod, u64)>,
+        /// The key with which `stored` is obfuscated, if NVIDIA's tools made it so: [`RegionEntry::obfuscation_key`].
+        obfuscation_key: Option<u64>,
     },
 }
 
@@ -273,7 +275,7 @@ impl Item<'_> {
         match self {
             Self::New(entry) => entry.size(),
             Self::Kept(entry) => entry.bytes().len(),
-            Self::Repacked { entry, stored, compression } => {
+            Self::Repacked { entry, stored, compression, .. } => {
                 let method = compression.map(|(method, _)| method);
                 let header = entry.header_span().bytes().len();
                 header.saturating_add(Payload { stored, method }.size())
@@ -285,17 +287,21 @@ impl Item<'_> {
         match self {
             Self::New(entry) => entry.write(sink),
             Self::Kept(entry) => sink.bytes(entry.bytes()),
-            Self::Repacked { entry, stored, compression } => {
-                if let Some(key) = entry.obfuscation_key() {
+            Self::Repacked { entry, stored, compression, obfuscation_key } => {
+                if let (Some(key), None) = (entry.obfuscation_key(), obfuscation_key) {
                     return Err(Error { at: entry.at(), kind: ErrorKind::Obfuscated { key } });
                 }
                 let payload = Payload { stored, method: compression.map(|(method, _)| method) };
                 let method = payload.method.map_or(EntryFlags::empty(), CompressionMethod::flag);
+                let obfuscated =
+                    obfuscation_key.map_or(EntryFlags::empty(), |_| EntryFlags::OBFUSCATED);
                 let mut header = *entry.header();
                 header.payload_size = (payload.size() as u64).into();
                 header.compressed_size = compressed_size(sink.at(), *compression, stored)?.into();
+                let storage = EntryFlags::COMPRESSED | EntryFlags::OBFUSCATED;
                 header.flags =
-                    (entry.flags().difference(EntryFlags::COMPRESSED) | method).bits().into();
+                    (entry.flags().difference(storage) | method | obfuscated).bits().into();
+                header.obfuscation_key = obfuscation_key.unwrap_or(0).into();
                 header.unpacked_size = compression.map_or(0, |(_, size)| size).into();
                 sink.row(&header)?;
                 sink.bytes(entry.header_span().bytes().get(size_of_val(&header)..).unwrap_or(&[]))?;
@@ -352,7 +358,7 @@ pub fn region_size(items: &[Item<'_>]) -> usize {
 ///
 /// # Errors
 /// [`ErrorKind::Buffer`] if the buffer has another size; [`ErrorKind::Invalid`] if a size does not fit the 32 bits of its
-/// field; [`ErrorKind::Obfuscated`] if the payload of an obfuscated entry is to be repacked.
+/// field; [`ErrorKind::Obfuscated`] if the payload of an obfuscated entry is to be repacked as one that is not.
 pub fn write_region(items: &[Item<'_>], into: &mut [u8]) -> Result<(), Error> {
     let size = region_size(items);
     let mut sink = Sink::new(into, size)?;

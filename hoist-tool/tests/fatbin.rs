@@ -21,6 +21,8 @@ mod kept;
 mod memory;
 #[path = "fatbin/nested.rs"]
 mod nested;
+#[path = "fatbin/nvvm.rs"]
+mod nvvm;
 #[path = "fatbin/real.rs"]
 mod real;
 #[path = "fatbin/runtime.rs"]

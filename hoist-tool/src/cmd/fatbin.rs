@@ -12,6 +12,7 @@ pub mod cubins;
 pub mod diff;
 pub mod disasm;
 pub mod extract;
+pub mod fatbinary;
 pub mod filter;
 pub mod find;
 pub mod found;

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::blob::Blob;
 use super::change::{self, Change, Files, Unreferenced, change, entries};
+use super::fatbinary;
 use super::filter::Where;
 use super::found::regions;
 use super::pack::{Compression, method};
@@ -99,6 +100,8 @@ pub enum Stored<'a> {
         stored: Blob,
         /// How that is compressed, and the size that it unpacks to.
         compression: Option<(CompressionMethod, u64)>,
+        /// The key with which NVIDIA's fatbinary obfuscated it, if that compressed it.
+        obfuscation_key: Option<u64>,
     },
 }
 
@@ -108,9 +111,12 @@ impl Stored<'_> {
     pub fn item(&self) -> Item<'_> {
         match self {
             Self::Kept(entry) => Item::Kept(*entry),
-            Self::New { entry, stored, compression } => {
-                Item::Repacked { entry: *entry, stored, compression: *compression }
-            }
+            Self::New { entry, stored, compression, obfuscation_key } => Item::Repacked {
+                entry: *entry,
+                stored,
+                compression: *compression,
+                obfuscation_key: *obfuscation_key,
+            },
         }
     }
 }
@@ -184,10 +190,8 @@ pub fn stored<'a>(
     if old.is_none() && new.is_none() {
         return Ok(Stored::Kept(entry));
     }
-    // NVVM is obfuscated where it is compressed, and only NVIDIA's tools can do that
     if entry.obfuscation_key().is_some() || entry.kind() == EntryKind::Nvvm {
-        unpacking.add_left(entry);
-        return Ok(Stored::Kept(entry));
+        return Ok(nvvm(entry, how, unpacking));
     }
     budget.take(format_args!("the entry at {:#x}", entry.at()), entry.unpacked_size())?;
     let _room = room::for_image(entry.unpacked_size(), how.has_tables());
@@ -196,7 +200,7 @@ pub fn stored<'a>(
     let Some((method, stored)) = how.pack(payload)? else {
         unpacking.add(unpacked.len(), time, Duration::ZERO);
         let stored = unpacked.into_owned().into();
-        return Ok(Stored::New { entry, stored, compression: None });
+        return Ok(Stored::New { entry, stored, compression: None, obfuscation_key: None });
     };
     // what does not become smaller stays, unless another method is wanted
     let keeps = old.is_none() || old == new;
@@ -208,5 +212,23 @@ pub fn stored<'a>(
     ensure!(again == payload, "the entry at {:#x} would unpack to other bytes", entry.at());
     unpacking.add(payload.len(), if old.is_some() { time } else { Duration::ZERO }, after);
     let compression = Some((method, payload.len() as u64));
-    Ok(Stored::New { entry, stored: stored.into(), compression })
+    Ok(Stored::New { entry, stored: stored.into(), compression, obfuscation_key: None })
+}
+
+/// NVVM is obfuscated where it is compressed, which only NVIDIA's tools can do, and none can undo.
+fn nvvm<'a>(entry: RegionEntry<'a>, how: How, unpacking: &Unpacking) -> Stored<'a> {
+    let is_plain = entry.obfuscation_key().is_none() && entry.compression().is_none();
+    let stored = match how {
+        How::Mode(mode) if is_plain => fatbinary::stored(entry, mode),
+        _ => Ok(None),
+    };
+    match stored {
+        Ok(Some(stored)) => {
+            unpacking.add_packed(entry);
+            return stored;
+        }
+        Ok(None) => unpacking.add_left(entry, None),
+        Err(error) => unpacking.add_left(entry, Some(format!("{error:#}"))),
+    }
+    Stored::Kept(entry)
 }

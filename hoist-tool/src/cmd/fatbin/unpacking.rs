@@ -21,9 +21,11 @@ pub struct Unpacking {
     obfuscated: Mutex<Left>,
     /// Entries of NVVM that are not compressed.
     nvvm: Mutex<Left>,
+    /// Entries of NVVM that NVIDIA's fatbinary has compressed.
+    packed: Mutex<Left>,
 }
 
-/// Entries of a file that stay as they are.
+/// Entries of a file that are not compressed here.
 #[derive(Debug, Default)]
 struct Left {
     count: u64,
@@ -31,6 +33,8 @@ struct Left {
     bytes: u64,
     /// Their kinds and architectures.
     of: BTreeSet<String>,
+    /// What NVIDIA's fatbinary says of them.
+    refusals: BTreeSet<String>,
 }
 
 /// What a function gives, and how long this thread was on a processor for it: on a busy machine that is less than what a clock shows.
@@ -81,30 +85,41 @@ impl Unpacking {
         }
     }
 
-    /// Counts an entry that stays as it is: one that is obfuscated, or of NVVM.
-    pub fn add_left(&self, entry: RegionEntry<'_>) {
+    /// Counts an entry that stays as it is: one that is obfuscated, or of NVVM, and why fatbinary has not compressed it, if it is
+    /// there.
+    pub fn add_left(&self, entry: RegionEntry<'_>, refusal: Option<String>) {
         let is_obfuscated = entry.obfuscation_key().is_some();
         let left = if is_obfuscated { &self.obfuscated } else { &self.nvvm };
-        let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
-        left.count = left.count.saturating_add(1);
-        left.bytes = left.bytes.saturating_add(entry.stored_size());
-        left.of.insert(format!("{} for sm_{}", entry.kind(), entry.sm()));
+        count(left, entry, refusal);
     }
 
-    /// What is said of entries of this file that stay as they are: which, and why.
+    /// Counts an entry of NVVM that fatbinary has compressed, or left because that is no smaller.
+    pub fn add_packed(&self, entry: RegionEntry<'_>) {
+        count(&self.packed, entry, None);
+    }
+
+    /// What is said of entries of this file that are not compressed here: which, and why.
     pub fn left(&self) -> impl Iterator<Item = String> {
-        const SCRAMBLED: &str = "NVVM (LTO-IR) is scrambled before it is compressed, which only NVIDIA's tools can undo";
+        const OBFUSCATED: &str = "they are obfuscated, with a key that only NVIDIA's tools use";
+        const SCRAMBLED: &str = "NVVM (LTO-IR) is scrambled before it is compressed, which only NVIDIA's tools can undo: with --mode \
+            fatbinary of CUDA 12.8 or later does it where it is installed (FATBINARY may name it; the Python package nvidia-cuda-nvcc has it)";
+        const STAY: &str = "entries that stay as they are";
+        const PACKED: &str = "entries that NVIDIA's fatbinary has compressed";
         [
-            (&self.obfuscated, "they are obfuscated, with a key that only NVIDIA's tools use"),
-            (&self.nvvm, SCRAMBLED),
+            (&self.obfuscated, STAY, OBFUSCATED),
+            (&self.nvvm, STAY, SCRAMBLED),
+            (&self.packed, PACKED, ""),
         ]
         .into_iter()
-        .filter_map(|(left, why)| {
+        .filter_map(|(left, what, why)| {
             let left = left.lock().unwrap_or_else(PoisonError::into_inner);
             let of: Vec<_> = left.of.iter().map(String::as_str).collect();
+            let refusals: Vec<_> = left.refusals.iter().map(String::as_str).collect();
+            let why = if refusals.is_empty() { why } else { &refusals.join("; ") };
+            let why = if why.is_empty() { String::new() } else { format!(": {why}") };
             (left.count > 0).then(|| {
                 format!(
-                    "entries that stay as they are: {} ({}), {} as they are stored: {why}",
+                    "{what}: {} ({}), {} as they are stored{why}",
                     left.count,
                     of.join(", "),
                     size(left.bytes)
@@ -145,6 +160,15 @@ impl Unpacking {
         };
         Some(format!("loading: {size} that changed unpack in {what}"))
     }
+}
+
+/// Counts an entry.
+fn count(left: &Mutex<Left>, entry: RegionEntry<'_>, refusal: Option<String>) {
+    let mut left = left.lock().unwrap_or_else(PoisonError::into_inner);
+    left.count = left.count.saturating_add(1);
+    left.bytes = left.bytes.saturating_add(entry.stored_size());
+    left.of.insert(format!("{} for sm_{}", entry.kind(), entry.sm()));
+    left.refusals.extend(refusal);
 }
 
 #[cfg(test)]
