@@ -35,6 +35,7 @@ pub mod scan;
 pub mod select;
 pub mod size;
 pub mod slim;
+pub mod stored;
 pub mod unpacking;
 
 /// Lists, extracts, packs and changes device code inside host files.

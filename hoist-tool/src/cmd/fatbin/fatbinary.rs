@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use anyhow::{Context as _, Result, bail, ensure};
 use fatbin::{CompressionMode, EntryKind, Region, RegionEntry, Sm};
 
-use super::recompress::Stored;
+use super::stored::Stored;
 use crate::printable::Printable;
 use crate::sass::find_tool;
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
-use fatbin::{CompressionMethod, CompressionMode, EntryKind, Item, Region, RegionEntry, Span};
+use fatbin::{CompressionMethod, CompressionMode, EntryKind, Region, RegionEntry, Span};
 use rayon::prelude::*;
 
 use super::blob::Blob;
@@ -16,6 +16,7 @@ use super::pack::{Compression, method};
 use super::payload::without_padding;
 use super::prune::Packed;
 use super::room;
+use super::stored::Stored;
 use super::unpacking::{self, Unpacking};
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::mapped::Mapped;
@@ -86,39 +87,6 @@ impl How {
 pub fn mode(text: &str) -> Result<CompressionMode, String> {
     let found = CompressionMode::ALL.into_iter().find(|mode| mode.name() == text);
     found.ok_or_else(|| String::from("expected speed, balance or size"))
-}
-
-/// How an entry is stored from now on.
-pub enum Stored<'a> {
-    /// As before.
-    Kept(RegionEntry<'a>),
-    /// Compressed in another way.
-    New {
-        /// The entry as it was.
-        entry: RegionEntry<'a>,
-        /// What is stored.
-        stored: Blob,
-        /// How that is compressed, and the size that it unpacks to.
-        compression: Option<(CompressionMethod, u64)>,
-        /// The key with which NVIDIA's fatbinary obfuscated it, if that compressed it.
-        obfuscation_key: Option<u64>,
-    },
-}
-
-impl Stored<'_> {
-    /// What is written of it.
-    #[must_use]
-    pub fn item(&self) -> Item<'_> {
-        match self {
-            Self::Kept(entry) => Item::Kept(*entry),
-            Self::New { entry, stored, compression, obfuscation_key } => Item::Repacked {
-                entry: *entry,
-                stored,
-                compression: *compression,
-                obfuscation_key: *obfuscation_key,
-            },
-        }
-    }
 }
 
 impl Recompress {
