@@ -234,6 +234,67 @@ pub trait Pass: Facts {
 
 /// Decides about all `records` of a section, in order. Those that a decision takes along are passed over.
 ///
+/// ```
+/// use elf_core::{ApplyError, Arch, Check, Decision, Encoding, Facts, Field, Kind, Pass, Record, Relocations};
+/// use elf_core::{Role, Stub, Table, Value, decide_all};
+///
+/// elf_core::kinds! {
+///     R_SMALL_NONE  = 0: marker();
+///     R_SMALL_ABS32 = 1: new(Value::of(Role::Address).plus_a(), Check::Any, Field::DATA32);
+/// }
+///
+/// struct Small;
+///
+/// impl Arch for Small {
+///     const MACHINE: u16 = 0x1234;
+///     const ADDRESS_SIZE: u64 = 4;
+///     const KINDS: &'static [Kind] = KINDS;
+///     const STUBS: &'static [Stub] = &[];
+/// }
+///
+/// /// Notes the places that hold an address.
+/// struct Addresses<'s> {
+///     section: &'s [u8],
+///     places: Vec<u64>,
+/// }
+///
+/// impl Facts for Addresses<'_> {}
+///
+/// impl Pass for Addresses<'_> {
+///     type Error = ApplyError;
+///
+///     fn failed(&self, error: ApplyError) -> ApplyError {
+///         error
+///     }
+///
+///     fn bytes(&self) -> Result<&[u8], ApplyError> {
+///         Ok(self.section)
+///     }
+///
+///     fn decided(&mut self, kind: &'static Kind, record: &Record, decision: Decision) -> Result<(), ApplyError> {
+///         if kind.number == R_SMALL_ABS32 && matches!(decision, Decision::Apply) {
+///             self.places.push(record.offset);
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// // r_offset, r_info (symbol 5), r_addend: three times
+/// let words = [0u32, 5 << 8 | R_SMALL_ABS32, 8, 4, 0, 0, 8, 5 << 8 | R_SMALL_ABS32, 0];
+/// let table: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let records = Relocations::Rela(Table::parse(&table, Encoding::Elf32Le, 0, 3)?);
+///
+/// let mut pass = Addresses { section: &[0; 12], places: Vec::new() };
+/// decide_all::<Small, _>(&records, &mut pass)?;
+/// assert_eq!(pass.places, [0, 8]);
+///
+/// // the first row has a type that nobody knows: nothing is decided after it
+/// let table: Vec<u8> = [0u32, 5 << 8 | 77, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+/// let records = Relocations::Rela(Table::parse(&table, Encoding::Elf32Le, 0, 1)?);
+/// assert!(decide_all::<Small, _>(&records, &mut pass).is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Errors
 /// The first one of the pass; [`ApplyErrorKind::UnknownType`], and what [`decide`] gives.
 #[inline]
