@@ -5,6 +5,7 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    non_upper_case_globals,
     reason = "a test"
 )]
 
@@ -13,9 +14,10 @@ mod common;
 use common::{fixture, fixtures};
 use elf_core::names::{
     DT_ANDROID_REL, DT_ANDROID_RELA, DT_ANDROID_RELR, DT_JMPREL, DT_NEEDED, DT_RELA, DT_RELR,
-    DT_SONAME, SHT_CREL, SHT_GNU_HASH, SHT_HASH, SHT_NOTE, SHT_RELA,
+    DT_SONAME, SHT_CREL, SHT_GNU_HASH, SHT_GNU_verdef, SHT_GNU_verneed, SHT_HASH, SHT_NOTE,
+    SHT_RELA,
 };
-use elf_core::{File, Name, Record, RelocationIter, Relocations};
+use elf_core::{Error, ErrorKind, File, Name, Record, RelocationIter, Relocations};
 
 /// The relocations of every section of this type.
 fn relocations<'a>(file: &File<'a>, r#type: u32) -> Vec<Relocations<'a>> {
@@ -159,6 +161,40 @@ fn versions() {
             assert_eq!(versions.needs().count(), 0);
         }
     }
+}
+
+/// Records in versions lie beside one another: a list that says otherwise could be read for hours.
+#[test]
+fn versions_do_not_share_records() {
+    let mut found = [0; 2];
+    for (path, mut bytes) in fixtures() {
+        let file = File::parse(&bytes).unwrap();
+        let lists = file.sections().iter().filter_map(|section| match section.r#type {
+            SHT_GNU_verdef => Some((0, "vd_cnt", section.offset, 6)),
+            SHT_GNU_verneed => Some((1, "vn_cnt", section.offset, 2)),
+            _ => None,
+        });
+        for (which, what, at, field) in lists.collect::<Vec<_>>() {
+            let place = usize::try_from(at).unwrap() + field;
+            let old = [bytes[place], bytes[place + 1]];
+            bytes[place..place + 2].copy_from_slice(&[0xff, 0xff]);
+            let file = File::parse(&bytes).unwrap();
+            let sections = file.versions().unwrap();
+            let dynamic = file.dynamic_by_segment().unwrap();
+            let addresses = dynamic.and_then(|dynamic| dynamic.versions().unwrap());
+            for versions in [sections, addresses].into_iter().flatten() {
+                let error = match which {
+                    0 => versions.definitions().find_map(Result::err),
+                    _ => versions.needs().find_map(Result::err),
+                };
+                let kind = ErrorKind::Invalid { what, value: 0xffff };
+                assert_eq!(error, Some(Error { at, kind }), "{path:?}");
+                found[which] += 1;
+            }
+            bytes[place..place + 2].copy_from_slice(&old);
+        }
+    }
+    assert!(found.iter().all(|count| *count > 3), "{found:?}");
 }
 
 /// Every defined name of every dynamic symbol table is found by each hash table, and no other is.

@@ -9,6 +9,7 @@ use crate::table::class::Class;
 use crate::table::entry;
 use crate::table::entry::Entry;
 use crate::views::encoding::Encoding;
+use zerocopy::LE;
 use zerocopy::byteorder::ByteOrder;
 
 /// A version that the file defines.
@@ -71,6 +72,10 @@ pub struct NeededVersion<'a> {
     pub name: Name<'a>,
 }
 
+/// Bytes of the records inside others, in files of either class.
+const VERDAUX: usize = size_of::<raw::Verdaux<LE>>();
+const VERNAUX: usize = size_of::<raw::Vernaux<LE>>();
+
 /// An iterator over the records of a chain: a row of `$row`, from which `$read` makes an item and the way to the next.
 macro_rules! records {
     ($(#[doc = $doc:literal])* $name:ident($chain:ident, $row:ident: $view:ident) -> $item:ty, $next:ident, $read:expr) => {
@@ -80,7 +85,7 @@ macro_rules! records {
 
         impl<'a> $name<'a> {
             fn step(&mut self) -> Result<$item, Error> {
-                let $chain = &self.0;
+                let $chain = &mut self.0;
                 let $row = entry::row::<$view>($chain.bytes, $chain.encoding, $chain.next, $chain.at)?;
                 let item = $read?;
                 self.0.go_on($row.$next);
@@ -107,22 +112,19 @@ macro_rules! records {
     };
 }
 records! {
-    /// The versions that a file defines, in order. One that cannot be read is the last.
+    /// The versions that a file defines, in order. One that cannot be read is the last, or whose names have no room in the list beside those before.
     Definitions(chain, row: Verdef) -> Definition<'a>, next, {
-        is_current(chain, "vd_version", row.version, VER_DEF_CURRENT).map(|()| Definition {
-            flags: row.flags,
-            index: row.index,
-            hash: row.hash,
-            names: chain.inner(row.names, row.count),
-        })
+        is_current(chain, "vd_version", row.version, VER_DEF_CURRENT)
+            .and_then(|()| chain.inner(row.names, "vd_cnt", row.count, VERDAUX))
+            .map(|names| Definition { flags: row.flags, index: row.index, hash: row.hash, names })
     }
 }
 records! {
-    /// The files of which versions are needed, in order. One that cannot be read is the last.
+    /// The files of which versions are needed, in order. One that cannot be read is the last, or whose versions have no room in the list beside those before.
     Needs(chain, row: Verneed) -> Need<'a>, next, {
         is_current(chain, "vn_version", row.version, VER_NEED_CURRENT)
-            .and_then(|()| chain.strings.get(row.file))
-            .map(|file| Need { file, versions: chain.inner(row.versions, row.count) })
+            .and_then(|()| chain.inner(row.versions, "vn_cnt", row.count, VERNAUX))
+            .and_then(|versions| Ok(Need { file: versions.strings.get(row.file)?, versions }))
     }
 }
 records! {
