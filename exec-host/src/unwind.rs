@@ -11,6 +11,8 @@ mod format;
 mod hook;
 mod library_table;
 mod lookup;
+#[cfg(not(target_arch = "arm"))]
+mod opened;
 mod registry;
 mod table;
 
@@ -23,6 +25,7 @@ use core::ops::Range;
 use elf_core::eh_frame::Places;
 use elf_image::Image;
 use elf_layout::Layout;
+use format::Unwinders;
 use registry::{Entered, Tables};
 use std::collections::HashSet;
 
@@ -133,6 +136,8 @@ pub(crate) fn table_of(image: &Image<'_>) -> Option<(u64, u64)> {
 pub(crate) struct Unwinding {
     /// Addresses of the tables that were registered one by one.
     tables: Box<[u64]>,
+    /// Those of the tables that others than the unwinder of the process were told of, and these.
+    others: (Box<[u64]>, Unwinders),
     #[expect(dead_code, reason = "known as long as it lives")]
     entered: Entered,
 }
@@ -151,13 +156,21 @@ impl Unwinding {
         are_many: bool,
     ) -> Self {
         let asks = tables.is_empty() || (are_many || !format::REGISTERS) && hook::is_in_place();
-        let addresses = tables.iter().map(|table| table.address).filter(|_| !asks).collect();
+        let others = if tables.is_empty() { Unwinders::default() } else { format::others() };
+        let addresses = |is_wanted: bool| {
+            tables.iter().map(|table| table.address).filter(|_| is_wanted).collect()
+        };
+        let (of_process, of_others) = (addresses(!asks), addresses(!others.are_none()));
         // SAFETY: as the caller guarantees.
         let entered = unsafe { Entered::new(Tables::Checked(tables.into()), code, extent) };
-        let known = Self { tables: addresses, entered };
+        let known = Self { tables: of_process, others: (of_others, others), entered };
         for &table in &known.tables {
             // SAFETY: as the caller guarantees.
             unsafe { format::register(table) };
+        }
+        for &table in &known.others.0 {
+            // SAFETY: as above.
+            unsafe { known.others.1.register(table) };
         }
         known
     }
@@ -178,10 +191,15 @@ impl Unwinding {
         extent: Extent,
     ) -> Result<Self, elf_core::eh_frame::Error> {
         let checked = match table {
-            Some(table) if format::of_llvm().is_none() && hook::is_in_place() => {
+            Some(table)
+                if format::of_llvm().is_none()
+                    && format::others().are_none()
+                    && hook::is_in_place() =>
+            {
                 // SAFETY: as the caller guarantees.
                 let entered = unsafe { Entered::new(Tables::Unchecked(table), code, extent) };
-                return Ok(Self { tables: Box::default(), entered });
+                let (tables, others) = Default::default();
+                return Ok(Self { tables, others, entered });
             }
             Some(table) => table.check_each(|_, _| {})?,
             None => None,
@@ -193,6 +211,8 @@ impl Unwinding {
 
 impl Drop for Unwinding {
     fn drop(&mut self) {
+        let (tables, others) = &self.others;
+        tables.iter().rev().for_each(|&table| others.deregister(table));
         for &table in self.tables.iter().rev() {
             format::deregister(table);
         }

@@ -320,6 +320,30 @@ fn the_static_library_exports_nothing_else() {
     assert!(others.is_empty(), "{} others: {others:?}", others.len());
 }
 
+/// A program that opens the library, as one opens plug-ins, and has C++ of LLVM loaded: the unwinder of that is one that the dynamic loader shows to
+/// nobody else.
+#[test]
+fn exceptions_where_the_library_is_a_plug_in() {
+    let made = Made::get();
+    let object = made.path.join("throws.o");
+    let mut clang = Command::new("clang++-19");
+    clang.args(["-stdlib=libc++", "-O1", "-fPIC", "-c"]).arg("-o").arg(&object);
+    clang.arg(folder().join("tests/c/objects/throws.cpp"));
+    if !clang.output().is_ok_and(|output| output.status.success()) {
+        println!("skipped: exceptions_where_the_library_is_a_plug_in: needs libc++-19-dev");
+        return;
+    }
+    let library = made.path.join("libthrows.so");
+    let mut clang = Command::new("clang++-19");
+    run(clang.args(["-stdlib=libc++", "-shared"]).arg(&object).arg("-o").arg(&library));
+    let source = folder().join("tests/c/opened.c");
+    let program = made.compile(["gcc", "g++"], "opened", &source, &["-ldl"]);
+    let mut opened = Command::new(program);
+    opened.arg(made.path.join("lib/libhoist.so")).args([object, library]);
+    let printed = run(opened.args(["libc++.so.1", "libc++abi.so.1"])).stdout;
+    assert_eq!(printed, b"ok\n");
+}
+
 #[test]
 fn pkg_config_knows_the_flags() {
     if !is_there("pkg-config") {

@@ -1,5 +1,7 @@
 //! Tables of DWARF (`.eh_frame`).
 
+pub(super) use super::opened::Unwinders;
+use super::opened::{ADD, OfLlvm, REMOVE, in_library};
 use super::table::Table;
 use crate::Host;
 use core::ffi::{CStr, c_void};
@@ -132,10 +134,6 @@ core::arch::global_asm!(
     ".popsection",
 );
 
-/// Functions that make a whole table known to libunwind of LLVM, or unknown, where the process has it: its `__register_frame` takes
-/// single entries.
-type OfLlvm = unsafe extern "C" fn(u64);
-
 /// Those that make it known and unknown: what this is linked with comes first.
 pub(super) fn of_llvm() -> Option<[OfLlvm; 2]> {
     static FUNCTIONS: OnceLock<Option<[OfLlvm; 2]>> = OnceLock::new();
@@ -144,12 +142,15 @@ pub(super) fn of_llvm() -> Option<[OfLlvm; 2]> {
         if let [Some(add), Some(remove)] = unsafe { hoist_frames_of_llvm } {
             return Some([add, remove]);
         }
-        let names =
-            [c"__unw_add_dynamic_eh_frame_section", c"__unw_remove_dynamic_eh_frame_section"];
-        let found = in_library(libc::RTLD_DEFAULT, names)?;
+        let found = in_library(libc::RTLD_DEFAULT, [ADD, REMOVE])?;
         // SAFETY: functions of these names have this type (<libunwind_ext.h>).
         Some(found.map(|found| unsafe { core::mem::transmute::<*mut c_void, OfLlvm>(found) }))
     })
+}
+
+/// Unwinders of LLVM that some libraries alone see.
+pub(super) fn others() -> Unwinders {
+    Unwinders::current(of_llvm())
 }
 
 /// Whether `__register_frame` as this is linked is LLVM's: it is beside that for whole tables.
@@ -191,10 +192,3 @@ fn of_libgcc() -> Option<[OfLibgcc; 2]> {
 }
 
 type OfLibgcc = unsafe extern "C" fn(*const u8);
-
-/// What a library, or what stands for several, has of these names, if it has all.
-fn in_library(library: *mut c_void, names: [&CStr; 2]) -> Option<[*mut c_void; 2]> {
-    // SAFETY: the handle is open, or stands for several libraries; the names end in NUL.
-    let found = names.map(|name| unsafe { libc::dlsym(library, name.as_ptr()) });
-    found.iter().all(|address| !address.is_null()).then_some(found)
-}

@@ -38,6 +38,26 @@ pub(super) const fn of_llvm() -> Option<()> {
     None
 }
 
+/// Others than the unwinder of the process: none that can be told.
+#[derive(Debug, Default)]
+pub(super) struct Unwinders(());
+
+pub(super) const fn others() -> Unwinders {
+    Unwinders(())
+}
+
+impl Unwinders {
+    pub(super) const fn are_none(&self) -> bool {
+        true
+    }
+
+    /// Nothing is made known.
+    pub(super) const unsafe fn register(&self, _table: u64) {}
+
+    /// As for [`register`](Self::register).
+    pub(super) const fn deregister(&self, _table: u64) {}
+}
+
 /// The tables of an image for `base`: one for each section of code.
 pub(super) fn tables(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Table> {
     let mut tables = Vec::new();
