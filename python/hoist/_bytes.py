@@ -27,10 +27,13 @@ def read(source: Source) -> Tuple[str, Any]:
     if path is None:
         given: Any = source
         try:
-            memoryview(given).release()
+            with memoryview(given) as view:
+                is_whole = view.c_contiguous
         except TypeError:
             kind = type(source).__name__
             raise TypeError(f"a path, or an object with a buffer (bytes, mmap, numpy ...), expected, not {kind}") from None
+        if not is_whole:
+            raise BufferError(f"{label_of(source)}: bytes that are not in one piece")
         return label_of(source), source
     with open(path, "rb") as file:
         return label_of(source), file.read()
@@ -62,9 +65,19 @@ def read_unless(source: Source, is_left: "Callable[[bytes], bool]") -> Tuple[str
         return label_of(source), file.read(), start
 
 
+def octets(data: Any) -> memoryview:
+    """A view of bytes, whatever the elements are."""
+    view = memoryview(data)
+    try:
+        return view.cast("B")
+    except TypeError:
+        # records, other orders of bytes, tables without rows
+        return memoryview(view.tobytes())
+
+
 def head(data: Any, size: int = 20) -> bytes:
     """The first bytes."""
     if type(data) is bytes:
         return data[:size]
-    with memoryview(data) as view:
-        return bytes(view.cast("B")[:size])
+    with octets(data) as view:
+        return bytes(view[:size])

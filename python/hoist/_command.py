@@ -8,7 +8,7 @@ import os
 from typing import Any, Iterator
 
 from . import _hoist
-from ._bytes import Source, path_of, read
+from ._bytes import Source, octets, path_of, read
 from .errors import CommandError
 
 
@@ -40,10 +40,10 @@ def as_path(source: Source, label: str = "") -> Iterator[str]:
     if path is not None:
         yield path
         return
-    with memoryview(read(source)[1]) as data:
+    with octets(read(source)[1]) as data:
         file = os.memfd_create("hoist", os.MFD_CLOEXEC)
         try:
-            left = data.cast("B")
+            left = data
             while left:
                 left = left[os.write(file, left) :]
             yield f"/proc/self/fd/{file}"

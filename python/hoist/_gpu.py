@@ -9,7 +9,7 @@ import tempfile
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union, overload
 
 from . import _hoist
-from ._bytes import Source, mapped, read
+from ._bytes import Source, mapped, octets, read
 from ._command import answer, as_path
 from ._rows import documented
 from .errors import FormatError, NoSymbolError, UnsupportedError
@@ -388,8 +388,8 @@ class Fatbin:
         elif row["container"] == "compressed bundle" or row["compression"] is not None:
             raise UnsupportedError(f"{self.label}: region {row['region']}: a {row['container']} that is compressed as a whole")
         else:
-            with memoryview(self._data) as view:
-                data = bytes(view.cast("B")[row["offset"] : row["offset"] + row["stored_size"]])
+            with octets(self._data) as view:
+                data = bytes(view[row["offset"] : row["offset"] + row["stored_size"]])
         return data[part[0] : part[0] + part[1]] if part else data
 
     def select(self, sm: Union[int, str], cuda: Optional[Tuple[int, int]] = None) -> List[Entry]:

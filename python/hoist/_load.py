@@ -420,8 +420,8 @@ def load(
 
     `symbols`      a dictionary of names, or a function that is asked for names: an address, a `hoist.callback`, a function of
                    another module, an object with a buffer (for variables), or None
-    `libs`         modules and libraries that were loaded before, static libraries (paths or bytes), shared libraries: bytes, or
-                   names and paths as dlopen takes them (`"libz.so.1"`)
+    `libs`         modules and libraries that were loaded before, static libraries and objects (paths or bytes; constructors of
+                   objects run at once), shared libraries: bytes, or names and paths as dlopen takes them (`"libz.so.1"`)
     `process`      libc, libm, and what else is loaded for all; False leaves them out
 
     All that is used of these stays as long as the module.
@@ -431,7 +431,7 @@ def load(
     `relax`        whether instructions that use the global offset table become direct ones
     `dual_mapping` writes code through other addresses than those where it runs: no page becomes executable that was writable
     `huge_pages`   asks for huge pages for large code
-    `limit`        bytes that the module may have, and each shared library
+    `limit`        bytes that the module may have, and each shared library and object among `libs`
     `arena`        a `hoist.Arena`: memory that small modules share
     `gdb`, `perf_map`  tells a debugger, or writes names to /tmp/perf-PID.map
     `jitdump`      a folder: writes code and lines to jit-PID.dump there, for `perf inject --jit`
@@ -493,16 +493,31 @@ _OF_OBJECTS = ("replaceable", "dual_mapping", "huge_pages", "arena", "copy_reloc
 #: Those of what takes the place of functions.
 _REPLACING = {**dict(zip(_OPTIONS, _PLAIN_OPTIONS)), "replaceable": True}
 
-#: `ET_DYN` in the header of an ELF file.
+#: `ET_REL` and `ET_DYN` in the header of an ELF file.
+_OBJECT = 1
 _SHARED = 3
+
+
+def _type_of(start: bytes) -> Optional[int]:
+    """The type of an ELF file whose bytes begin so; None of others."""
+    if len(start) < 20 or start[:4] != b"\x7fELF":
+        return None
+    order = ">" if start[5] == 2 else "<"
+    return struct.unpack_from(f"{order}H", start, 16)[0]
 
 
 def _is_shared(start: bytes) -> bool:
     """Whether bytes that begin so are a shared library."""
-    if len(start) < 20 or start[:4] != b"\x7fELF":
+    return _type_of(start) == _SHARED
+
+
+def _is_code(path: str) -> bool:
+    """Whether a path is that of an object or an archive, which are not for dlopen."""
+    if "\0" in path or not os.path.isfile(path):
         return False
-    order = ">" if start[5] == 2 else "<"
-    return struct.unpack_from(f"{order}H", start, 16)[0] == _SHARED
+    with open(path, "rb") as file:
+        start = file.read(20)
+    return start[:8] in _ARCHIVES or _type_of(start) == _OBJECT
 
 
 def _load(
@@ -515,7 +530,7 @@ def _load(
     initialize: bool = True,
     keep: Optional[Module] = None,
 ) -> Any:
-    sources, opened, kept = _sources(libs, options)
+    sources, opened, kept = _sources(libs, options, process)
     parts: List[Tuple[str, Any]] = []
     archives: List[Any] = []
     shared: List[Any] = []
@@ -576,7 +591,9 @@ def _archive(one: Any, label: str, data: Any) -> Any:
     return _hoist.Archive(data, label, path_of(one))
 
 
-def _sources(libs: List[Any], options: Optional[Dict[str, Any]]) -> Tuple[List[Any], List[str], List[Any]]:
+def _sources(
+    libs: List[Any], options: Optional[Dict[str, Any]], process: bool
+) -> Tuple[List[Any], List[str], List[Any]]:
     """Where symbols come from: what the native part asks, libraries for dlopen, and what must be kept."""
     sources: List[Any] = []
     opened: List[str] = []
@@ -585,18 +602,15 @@ def _sources(libs: List[Any], options: Optional[Dict[str, Any]]) -> Tuple[List[A
         if isinstance(lib, _Code):
             sources.append(lib._native)
             kept.append(lib)
-        elif (path := path_of(lib)) is not None:
-            start = b""
-            if os.path.isfile(path):
-                with open(path, "rb") as file:
-                    start = file.read(8)
-            if start in _ARCHIVES:
-                label, data = read(path)
-                sources.append(_archive(path, label, data))
-            else:
-                # with a slash dlopen takes it for a path
-                opened.append(os.path.join(".", path) if start and os.sep not in path else path)
         else:
+            path = path_of(lib)
+            if path is not None and not _is_code(path):
+                if "\0" in path:
+                    raise ValueError(f"embedded null byte in the name of a library: {path!r}")
+                # with a slash dlopen takes it for a path
+                is_file = os.path.isfile(path) and os.path.getsize(path) > 0
+                opened.append(os.path.join(".", path) if is_file and os.sep not in path else path)
+                continue
             label, data = read(lib)
             start = head(data)
             if start[:8] in _ARCHIVES:
@@ -604,7 +618,10 @@ def _sources(libs: List[Any], options: Optional[Dict[str, Any]]) -> Tuple[List[A
             elif _is_shared(start):
                 sources.append(_hoist.open_library(data, label, {}, None, sources, None, options))
             else:
-                sources.append(_hoist.load([(label, data)], {}, None, list(sources), [], True, None, None))
+                native = _hoist.load([(label, data)], {}, None, list(sources), [], process, None, options)
+                # nobody else can
+                native.initialize()
+                sources.append(native)
     return sources, opened, kept
 
 

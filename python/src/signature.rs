@@ -150,33 +150,34 @@ fn ffi(kind: Kind) -> FfiType {
     }
 }
 
-/// Calls with all registers for arguments filled: whatever a function takes, it finds.
+/// Calls with all registers for arguments filled: whatever a function takes, it finds. On x86-64 the type is that of a function with variable
+/// arguments: such a one looks for floating-point numbers only if `al` says that there are any (psABI, 3.2.3), and others do not look at it.
 mod registers {
     use super::{FLOATS, REGISTERS};
     use core::ffi::c_void;
 
     macro_rules! calls {
-        ($($word:ident)*) => {
+        ([$($more:tt)*] $($word:ident)*) => {
             /// # Safety
             /// Code that takes integers in registers, if anything, and gives an integer or nothing.
             #[inline]
             pub(super) unsafe fn of_integers(code: *mut c_void, slots: &[u64; REGISTERS]) -> u64 {
-                type Function = unsafe extern "C" fn($(calls!(@ $word u64)),*) -> u64;
+                type Function = unsafe extern "C" fn($(calls!(@ $word u64),)* $($more)*) -> u64;
                 let [$($word,)* ..] = *slots;
                 // SAFETY: as the caller says.
                 unsafe { core::mem::transmute::<*mut c_void, Function>(code)($($word),*) }
             }
 
-            calls!(to_integer u64, $($word)*);
-            calls!(to_float f64, $($word)*);
+            calls!([$($more)*] to_integer u64, $($word)*);
+            calls!([$($more)*] to_float f64, $($word)*);
         };
-        ($name:ident $result:ident, $($word:ident)*) => {
+        ([$($more:tt)*] $name:ident $result:ident, $($word:ident)*) => {
             /// # Safety
             /// Code that takes its arguments in registers, and gives a number of this class, or nothing.
             #[inline]
             pub(super) unsafe fn $name(code: *mut c_void, slots: &[u64; REGISTERS]) -> $result {
                 type Function = unsafe extern "C" fn(
-                    $(calls!(@ $word u64),)* f64, f64, f64, f64, f64, f64, f64, f64,
+                    $(calls!(@ $word u64),)* f64, f64, f64, f64, f64, f64, f64, f64, $($more)*
                 ) -> $result;
                 let [$($word,)* ..] = *slots;
                 let [.., s, t, u, v, w, x, y, z] = *slots;
@@ -189,7 +190,7 @@ mod registers {
     }
 
     #[cfg(target_arch = "x86_64")]
-    calls!(a b c d e f);
+    calls!([...] a b c d e f);
     #[cfg(not(target_arch = "x86_64"))]
-    calls!(a b c d e f g h);
+    calls!([] a b c d e f g h);
 }

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import array
 import ctypes
+import functools
 import gc
 import math
 import mmap
+import platform
 import sys
 import threading
 
@@ -80,6 +82,22 @@ def test_many_integers_and_many_floats(compile_c):
     assert fn("floats", [float] * 9 + ["f32"], float)(*range(1, 11)) == 1 - 2 + 3 - 4 + 5 - 6 + 7 - 8 + 900 + 10000
     types = ["i32", "f32", "i64", "f64", "i8", "f32", "i16", "f32"]
     assert fn("mixed", types, "f32")(*range(1, 9)) == sum(n * n for n in range(1, 9))
+
+
+def test_functions_with_variable_arguments(compile_c):
+    # a caller says in the register `al` how many floating-point numbers there are; the address of an aligned function has zeros there
+    source = """#include <stdarg.h>
+        #define SUM(NAME, TYPE) TYPE __attribute__((aligned(256))) NAME(int count, ...) { \\
+            va_list all; va_start(all, count); TYPE sum = 0; while (count-- > 0) sum = sum * 3 + va_arg(all, TYPE); va_end(all); return sum; }
+        SUM(doubles, double) SUM(longs, long)"""
+    module = hoist.load(compile_c(source))
+    kinds = [("longs", hoist.i64)] + ([("doubles", hoist.f64)] if platform.machine() in ("x86_64", "aarch64") else [])
+    for nogil in (True, False):
+        for name, kind in kinds:
+            for count in range(13):
+                function = module.fn(name, [hoist.i32] + [kind] * count, kind, nogil=nogil)
+                given = range(1, count + 1)
+                assert function(count, *given) == functools.reduce(lambda sum, one: 3 * sum + one, given, 0)
 
 
 def test_floating_point_values_pass_through():

@@ -25,7 +25,7 @@ def resident() -> int:
 
 
 def mappings() -> int:
-    return len(pathlib.Path("/proc/self/maps").read_text().splitlines())
+    return len(pathlib.Path("/proc/self/maps").read_bytes().splitlines())
 
 
 def foo_of(*objects):
@@ -40,6 +40,19 @@ def test_bytes_of_every_kind(elftest):
         assert foo_of(mapped) == 12345999.0
         gc.collect()
     assert foo_of(pathlib.Path(elftest)) == foo_of([elftest]) == 12345999.0
+    # elements of any form, in one piece
+    numpy = pytest.importorskip("numpy", reason="skipped: test_bytes_of_every_kind: needs numpy")
+    data += bytes(-len(data) % 8)
+    for kind in (numpy.uint64, ">u2", [("a", "u1"), ("b", "u1")], "S8"):
+        assert foo_of(numpy.frombuffer(data, dtype=kind)) == 12345999.0
+        assert hoist.show(numpy.frombuffer(data, dtype=kind), "header")["header"]["machine_name"] == "EM_X86_64"
+    for gaps in (memoryview(bytearray(2 * len(data)))[::2], numpy.asfortranarray(numpy.zeros((8, 8)))):
+        for wanted in (hoist.load, hoist.show, hoist.Fatbin, hoist.Cubin, lambda data: hoist.link(data, base=0)):
+            with pytest.raises(BufferError, match=f"<{type(gaps).__name__}>: bytes that are not in one piece"):
+                wanted(gaps)
+    for nothing in (b"", memoryview(b""), numpy.zeros((0, 3))):
+        with pytest.raises(hoist.FormatError, match="not an ELF file"):
+            hoist.load(nothing)
 
 
 def test_bytes_that_change_are_copied(elftest):
@@ -151,6 +164,23 @@ def test_static_libraries(compile_c, archive):
     assert alone.fn("three", ret=hoist.i32)() == 3
     with pytest.raises(hoist.UndefinedSymbolError, match="nobody"):
         hoist.load(archive)
+
+
+def test_objects_among_libraries(compile_c, tmp_path):
+    source = "int abs(int); static int own; __attribute__((constructor)) static void first(void) { own = 40; } int value(void) { return own + abs(-2); }"
+    data = compile_c(source, "-fno-builtin")
+    path = tmp_path / "value.o"
+    path.write_bytes(data)
+    user = compile_c("int value(void); int use(void) { return value(); }")
+    for lib in (data, path, str(path), hoist.load(data)):
+        for initialize in (True, False):
+            assert hoist.load(user, libs=[lib], initialize=initialize).fn("use", ret=hoist.i32)() == 42
+    with pytest.raises(hoist.UndefinedSymbolError, match="symbol abs is undefined"):
+        hoist.load(user, libs=[data], process=False)
+    with pytest.raises(hoist.ResourceError, match=f"{path}: section "):
+        hoist.load(user, libs=[path], limit=1)
+    with pytest.raises(ValueError, match="embedded null byte in the name of a library: 'a"):
+        hoist.load(user, libs=["a\0b"])
 
 
 def test_shared_libraries_out_of_bytes(compile_c):

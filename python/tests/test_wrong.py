@@ -312,8 +312,8 @@ def test_the_file_of_a_library_is_mapped(compile_c, tmp_path):
     data = path.read_bytes()
 
     def is_mapped():
-        with open("/proc/self/maps") as maps:
-            return any(str(path) in line for line in maps)
+        with open("/proc/self/maps", "rb") as maps:
+            return any(os.fsencode(path) in line for line in maps)
 
     library = hoist.load(path)
     assert is_mapped() and library.fn("f", ret="i32")() == 3
