@@ -35,9 +35,14 @@ template <typename T> class View {
 public:
     View() noexcept = default;
     View(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
-    /** Of a container: std::vector, std::array, std::string ... */
-    template <typename C, typename = std::enable_if_t<std::is_convertible_v<decltype(std::declval<C &>().data()), T *>>>
-    View(C &container) noexcept : data_(container.data()), size_(container.size()) {}
+    /** Of an array. */
+    template <std::size_t N> View(T (&array)[N]) noexcept : data_(array), size_(N) {}
+    /** Of a container: std::vector, std::array, std::string ... One that goes at the end of the statement can be looked at until then. */
+    template <typename C,
+              typename = std::enable_if_t<!std::is_same_v<std::decay_t<C>, View>
+                                          && std::is_convertible_v<decltype(std::declval<C &>().data()), T *>
+                                          && (std::is_lvalue_reference_v<C> || std::is_const_v<T>)>>
+    View(C &&container) noexcept : data_(container.data()), size_(container.size()) {}
 #if __cplusplus >= 202002L
     template <typename U, std::size_t N, typename = std::enable_if_t<std::is_convertible_v<U (*)[], T (*)[]>>>
     View(std::span<U, N> span) noexcept : data_(span.data()), size_(span.size()) {}
@@ -85,6 +90,9 @@ public:
         }
     }
 
+    /** One that is found before hoist.h is asked. */
+    Error(hoist_status status, const std::string &message) : std::runtime_error(message), status_(status) { numbers_.kind = status; }
+
     hoist_status status() const noexcept { return status_; }
     /** The file or object, as it was called; empty if it is not known. The same of the others. */
     const std::string &file() const noexcept { return file_; }
@@ -117,6 +125,22 @@ template <typename T, void (*Free)(T *)> struct Deleter {
 };
 
 template <typename T, void (*Free)(T *)> using Handle = std::unique_ptr<T, Deleter<T, Free>>;
+
+/** Text for C, which would take what is behind a NUL for somebody else's. */
+inline const char *text(const std::string &text) {
+    if (text.find('\0') != std::string::npos) {
+        throw Error(HOIST_STATUS_INVALID_ARGUMENT, "a text has NUL inside");
+    }
+    return text.c_str();
+}
+
+/** A handle where NULL stands for something else in C. */
+template <typename H> H *needed(H *handle, const char *what) {
+    if (handle == nullptr) {
+        throw Error(HOIST_STATUS_INVALID_ARGUMENT, std::string(what) + " is NULL");
+    }
+    return handle;
+}
 
 /** Calls a function of hoist.h; throws what it finds wrong. */
 template <typename F, typename... A> void call(F function, A... arguments) {
@@ -179,11 +203,11 @@ class Objects {
 public:
     Objects() : handle_(hoist_objects_new()) {}
     Objects &file(const std::string &path) {
-        detail::call(hoist_objects_add_file, handle_.get(), path.c_str());
+        detail::call(hoist_objects_add_file, handle_.get(), detail::text(path));
         return *this;
     }
     Objects &memory(Bytes bytes, const std::string &label = "memory") {
-        detail::call(hoist_objects_add_memory, handle_.get(), label.c_str(), static_cast<const void *>(bytes.data()), bytes.size());
+        detail::call(hoist_objects_add_memory, handle_.get(), detail::text(label), static_cast<const void *>(bytes.data()), bytes.size());
         return *this;
     }
     inline Objects &keeping_data(Bytes bytes, const Module &old, const std::string &label = "memory");
@@ -213,7 +237,7 @@ public:
         return *this;
     }
     Symbols &system_library(const std::string &name) {
-        detail::call(hoist_symbols_add_system_library, handle_.get(), name.c_str());
+        detail::call(hoist_symbols_add_system_library, handle_.get(), detail::text(name));
         return *this;
     }
     Symbols &callback(Find find) {
@@ -224,15 +248,15 @@ public:
         return *this;
     }
     /** A function of this program. */
-    template <typename R, typename... A> Symbols &define(const std::string &name, R (*function)(A...)) {
+    template <typename F, std::enable_if_t<std::is_function_v<F>, int> = 0> Symbols &define(const std::string &name, F *function) {
         return define(name, reinterpret_cast<std::uintptr_t>(function), HOIST_DEFINITION_FUNCTION);
     }
     /** A variable of this program. */
-    template <typename T, typename = std::enable_if_t<!std::is_function_v<T>>> Symbols &define(const std::string &name, T *variable) {
+    template <typename T, std::enable_if_t<!std::is_function_v<T>, int> = 0> Symbols &define(const std::string &name, T *variable) {
         return define(name, reinterpret_cast<std::uintptr_t>(variable), HOIST_DEFINITION_UNKNOWN);
     }
     Symbols &define(const std::string &name, std::uint64_t address, std::uint32_t kind = HOIST_DEFINITION_UNKNOWN) {
-        detail::call(hoist_symbols_define, handle_.get(), name.c_str(), address, kind);
+        detail::call(hoist_symbols_define, handle_.get(), detail::text(name), address, kind);
         return *this;
     }
     /** Of the process and of the libraries of the system that are in the list so far. */
@@ -243,7 +267,7 @@ public:
     inline Symbols &module(const Module &module);
     inline Symbols &library(const Library &library);
     Symbols &archive_file(const std::string &path) {
-        detail::call(hoist_symbols_add_archive_file, handle_.get(), path.c_str());
+        detail::call(hoist_symbols_add_archive_file, handle_.get(), detail::text(path));
         return *this;
     }
     Symbols &archive_memory(Bytes bytes) {
@@ -254,6 +278,7 @@ public:
 
     /** Does what asks these symbols, and throws what a callback has thrown meanwhile. */
     template <typename W> auto asking(W work) const {
+        detail::needed(handle_.get(), "symbols");
         try {
             auto result = work();
             rethrow();
@@ -307,12 +332,12 @@ public:
     void initialize() const { detail::call(hoist_module_initialize, handle_.get()); }
     /** A function: module.function<int(int)>("twice")(21). */
     template <typename F> F *function(const std::string &name) const {
-        return detail::typed<F>(detail::made<hoist_function>(hoist_module_function, handle_.get(), name.c_str()));
+        return detail::typed<F>(detail::made<hoist_function>(hoist_module_function, handle_.get(), detail::text(name)));
     }
     /** A variable: *module.variable<int>("count"). */
     template <typename T> T *variable(const std::string &name) const { return static_cast<T *>(address(name)); }
     void *address(const std::string &name) const {
-        return detail::made<void *>(hoist_module_address, handle_.get(), name.c_str());
+        return detail::made<void *>(hoist_module_address, handle_.get(), detail::text(name));
     }
     /** All symbols that have an address; text in them is good as long as the module. */
     std::vector<hoist_module_symbol_row> symbols() const {
@@ -341,7 +366,7 @@ public:
     }
     /** The symbol that is called so in the source: "space::name(int)", or "space::name". */
     void *find_demangled(const std::string &name) const {
-        return detail::made<void *>(hoist_module_find_demangled, handle_.get(), name.c_str());
+        return detail::made<void *>(hoist_module_find_demangled, handle_.get(), detail::text(name));
     }
     std::uint64_t bytes_in_huge_pages() const {
         return detail::made<std::uint64_t>(hoist_module_bytes_in_huge_pages, handle_.get());
@@ -357,7 +382,7 @@ private:
 
 inline Objects &Objects::keeping_data(Bytes bytes, const Module &old, const std::string &label) {
     const void *data = bytes.data();
-    detail::call(hoist_objects_add_keeping_data, handle_.get(), label.c_str(), data, bytes.size(), old.get());
+    detail::call(hoist_objects_add_keeping_data, handle_.get(), detail::text(label), data, bytes.size(), old.get());
     return *this;
 }
 
@@ -367,11 +392,11 @@ public:
     Replacement() noexcept = default;
     /** Puts the function of `replacing` in the place of that of `module`. */
     Replacement(const Module &module, const std::string &name, const Module &replacing)
-        : handle_(detail::made<hoist_replacement *>(hoist_module_replace, module.get(), name.c_str(), replacing.get())) {}
+        : handle_(detail::made<hoist_replacement *>(hoist_module_replace, module.get(), detail::text(name), replacing.get())) {}
     /** The same with a function of this program. */
-    template <typename R, typename... A>
-    Replacement(const Module &module, const std::string &name, R (*function)(A...))
-        : handle_(detail::made<hoist_replacement *>(hoist_module_redirect, module.get(), name.c_str(),
+    template <typename F, typename = std::enable_if_t<std::is_function_v<F>>>
+    Replacement(const Module &module, const std::string &name, F *function)
+        : handle_(detail::made<hoist_replacement *>(hoist_module_redirect, module.get(), detail::text(name),
                                                     reinterpret_cast<hoist_function>(function))) {}
 
 private:
@@ -391,17 +416,17 @@ public:
     Loader &arena() { return set(hoist_loader_use_arena); }
     Loader &gdb() { return set(hoist_loader_tell_gdb); }
     Loader &perf() { return set(hoist_loader_tell_perf); }
-    Loader &jitdump(const std::string &folder) { return set(hoist_loader_tell_jitdump, folder.c_str()); }
+    Loader &jitdump(const std::string &folder) { return set(hoist_loader_tell_jitdump, detail::text(folder)); }
     /** Its functions must not throw. */
     Loader &tell(const hoist_observer &observer) { return set(hoist_loader_tell, &observer); }
     /** Loads objects, with the symbols of the process. */
     Module load(const Objects &objects) const {
         const hoist_symbols *process = nullptr;
-        return Module(detail::made<hoist_module *>(hoist_loader_load, handle_.get(), objects.get(), process));
+        return Module(detail::made<hoist_module *>(hoist_loader_load, used(), objects.get(), process));
     }
     Module load(const Objects &objects, const Symbols &symbols) const {
         return symbols.asking([&] {
-            return Module(detail::made<hoist_module *>(hoist_loader_load, handle_.get(), objects.get(), symbols.get()));
+            return Module(detail::made<hoist_module *>(hoist_loader_load, used(), objects.get(), symbols.get()));
         });
     }
     const hoist_loader *get() const noexcept { return handle_.get(); }
@@ -411,18 +436,19 @@ private:
         detail::call(function, handle_.get(), arguments...);
         return *this;
     }
+    const hoist_loader *used() const { return detail::needed(handle_.get(), "loader"); }
     detail::Handle<hoist_loader, hoist_loader_free> handle_;
 };
 
 /** Loads one object, with default options and the symbols of the process. */
 inline Module load_file(const std::string &path) {
-    return Module(detail::made<hoist_module *>(hoist_load_file, path.c_str()));
+    return Module(detail::made<hoist_module *>(hoist_load_file, detail::text(path)));
 }
 
 /** The same of bytes. */
 inline Module load_memory(Bytes bytes, const std::string &label = "memory") {
     const void *data = bytes.data();
-    return Module(detail::made<hoist_module *>(hoist_load_memory, label.c_str(), data, bytes.size()));
+    return Module(detail::made<hoist_module *>(hoist_load_memory, detail::text(label), data, bytes.size()));
 }
 
 /** A shared library in memory: hoist_library. */
@@ -438,15 +464,15 @@ public:
         return symbols.asking([&] { return from_memory(bytes, symbols.get(), limit); });
     }
     template <typename F> F *function(const std::string &name) const {
-        return detail::typed<F>(detail::made<hoist_function>(hoist_library_function, handle_.get(), name.c_str()));
+        return detail::typed<F>(detail::made<hoist_function>(hoist_library_function, handle_.get(), detail::text(name)));
     }
     /** The function of a version. */
     template <typename F> F *function(const std::string &name, const std::string &version) const {
         return detail::typed<F>(
-            detail::made<hoist_function>(hoist_library_function_version, handle_.get(), name.c_str(), version.c_str()));
+            detail::made<hoist_function>(hoist_library_function_version, handle_.get(), detail::text(name), detail::text(version)));
     }
     void *address(const std::string &name) const {
-        return detail::made<void *>(hoist_library_address, handle_.get(), name.c_str());
+        return detail::made<void *>(hoist_library_address, handle_.get(), detail::text(name));
     }
     std::string name() const { return hoist_library_name(handle_.get()); }
     /** The name of the function that an address is in, and how many bytes behind its start; nothing if it is in none. */
@@ -471,7 +497,7 @@ private:
     friend class LibraryLoader;
     explicit Library(hoist_library *taken) noexcept : handle_(taken) {}
     static Library from_file(const std::string &path, const hoist_symbols *symbols, std::uint64_t limit) {
-        return Library(detail::made<hoist_library *>(hoist_library_open_file, path.c_str(), symbols, limit));
+        return Library(detail::made<hoist_library *>(hoist_library_open_file, detail::text(path), symbols, limit));
     }
     static Library from_memory(Bytes bytes, const hoist_symbols *symbols, std::uint64_t limit) {
         const void *data = bytes.data();
@@ -491,7 +517,7 @@ public:
     LibraryLoader() : handle_(hoist_library_loader_new()) {}
     LibraryLoader &lazy(bool is_wanted) { return set(hoist_library_loader_set_lazy, is_wanted); }
     LibraryLoader &limit(std::uint64_t bytes) { return set(hoist_library_loader_set_limit, bytes); }
-    LibraryLoader &origin(const std::string &folder) { return set(hoist_library_loader_set_origin, folder.c_str()); }
+    LibraryLoader &origin(const std::string &folder) { return set(hoist_library_loader_set_origin, detail::text(folder)); }
     LibraryLoader &needed(Find find) {
         auto asked = std::make_unique<Asked>();
         asked->find = std::move(find);
@@ -501,7 +527,7 @@ public:
     }
     LibraryLoader &gdb() { return set(hoist_library_loader_tell_gdb); }
     LibraryLoader &perf() { return set(hoist_library_loader_tell_perf); }
-    LibraryLoader &jitdump(const std::string &folder) { return set(hoist_library_loader_tell_jitdump, folder.c_str()); }
+    LibraryLoader &jitdump(const std::string &folder) { return set(hoist_library_loader_tell_jitdump, detail::text(folder)); }
     /** Its functions must not throw. */
     LibraryLoader &tell(const hoist_observer &observer) { return set(hoist_library_loader_tell, &observer); }
 
@@ -532,7 +558,7 @@ private:
                     return false;
                 }
                 if (const auto *library = std::get_if<const Library *>(&*found)) {
-                    needed->library = (*library)->get();
+                    needed->library = detail::needed(detail::needed(*library, "a library that is needed")->get(), "a library that is needed");
                 } else {
                     const Bytes bytes = std::get<Bytes>(*found);
                     needed->data = bytes.data();
@@ -565,7 +591,7 @@ private:
         }
     }
     Library file(const std::string &path, const hoist_symbols *symbols) const {
-        return Library(detail::made<hoist_library *>(hoist_library_loader_open_file, handle_.get(), path.c_str(), symbols));
+        return Library(detail::made<hoist_library *>(hoist_library_loader_open_file, handle_.get(), detail::text(path), symbols));
     }
     Library memory(Bytes bytes, const hoist_symbols *symbols) const {
         const void *data = bytes.data();
@@ -598,7 +624,7 @@ public:
     }
     std::uint64_t base() const noexcept { return hoist_image_base(handle_.get()); }
     std::uint64_t address(const std::string &name) const {
-        return detail::made<std::uint64_t>(hoist_image_address, handle_.get(), name.c_str());
+        return detail::made<std::uint64_t>(hoist_image_address, handle_.get(), detail::text(name));
     }
     std::vector<hoist_image_symbol_row> symbols() const {
         return detail::rows<hoist_image_symbol_row>(handle_.get(), hoist_image_symbol_count(handle_.get()), hoist_image_symbol);
@@ -627,17 +653,17 @@ inline Image link(const Objects &objects, const Symbols &symbols, std::uint64_t 
 /** An ELF file, to look at: hoist_file. */
 class File {
 public:
-    static File open(const std::string &path) { return File(detail::made<hoist_file *>(hoist_file_open, path.c_str())); }
+    static File open(const std::string &path) { return File(detail::made<hoist_file *>(hoist_file_open, detail::text(path))); }
     static File parse(Bytes bytes, const std::string &label = "memory") {
         const void *data = bytes.data();
-        return File(detail::made<hoist_file *>(hoist_file_parse, label.c_str(), data, bytes.size()));
+        return File(detail::made<hoist_file *>(hoist_file_parse, detail::text(label), data, bytes.size()));
     }
     hoist_file_info info() const { return detail::made<hoist_file_info>(hoist_file_get_info, handle_.get()); }
     std::vector<hoist_file_section_row> sections() const {
         return detail::rows<hoist_file_section_row>(handle_.get(), hoist_file_section_count(handle_.get()), hoist_file_section);
     }
     std::size_t find_section(const std::string &name) const {
-        return detail::made<std::size_t>(hoist_file_find_section, handle_.get(), name.c_str());
+        return detail::made<std::size_t>(hoist_file_find_section, handle_.get(), detail::text(name));
     }
     Bytes section_data(std::size_t index) const {
         const void *data = nullptr;
@@ -653,7 +679,7 @@ public:
     }
     /** The number of a symbol in a table. */
     std::size_t find_symbol(const std::string &name, std::uint32_t table = HOIST_SYMBOL_TABLE) const {
-        return detail::made<std::size_t>(hoist_file_find_symbol, handle_.get(), table, name.c_str());
+        return detail::made<std::size_t>(hoist_file_find_symbol, handle_.get(), table, detail::text(name));
     }
     std::vector<hoist_file_relocation_row> relocations(std::size_t section) const {
         return numbered<hoist_file_relocation_row>(hoist_file_relocation_count, hoist_file_relocation, section);
@@ -677,11 +703,11 @@ private:
 class Archive {
 public:
     static Archive open(const std::string &path) {
-        return Archive(detail::made<hoist_archive *>(hoist_archive_open, path.c_str()));
+        return Archive(detail::made<hoist_archive *>(hoist_archive_open, detail::text(path)));
     }
     static Archive parse(Bytes bytes, const std::string &label = "memory") {
         const void *data = bytes.data();
-        return Archive(detail::made<hoist_archive *>(hoist_archive_parse, label.c_str(), data, bytes.size()));
+        return Archive(detail::made<hoist_archive *>(hoist_archive_parse, detail::text(label), data, bytes.size()));
     }
     std::size_t size() const noexcept { return hoist_archive_member_count(handle_.get()); }
     /** Name and bytes of a member, good as long as the archive. */
@@ -701,10 +727,10 @@ private:
 /** Code for NVIDIA GPUs: hoist_cubin. */
 class Cubin {
 public:
-    static Cubin open(const std::string &path) { return Cubin(detail::made<hoist_cubin *>(hoist_cubin_open, path.c_str())); }
+    static Cubin open(const std::string &path) { return Cubin(detail::made<hoist_cubin *>(hoist_cubin_open, detail::text(path))); }
     static Cubin parse(Bytes bytes, const std::string &label = "memory") {
         const void *data = bytes.data();
-        return Cubin(detail::made<hoist_cubin *>(hoist_cubin_parse, label.c_str(), data, bytes.size()));
+        return Cubin(detail::made<hoist_cubin *>(hoist_cubin_parse, detail::text(label), data, bytes.size()));
     }
     /** Links relocatable cubins; 0 stands for the architecture of the first. */
     static Buffer link(const Objects &objects, std::uint32_t sm = 0) {
@@ -723,7 +749,7 @@ public:
         return detail::rows<hoist_cubin_kernel_row>(handle_.get(), hoist_cubin_kernel_count(handle_.get()), hoist_cubin_kernel);
     }
     std::size_t find_kernel(const std::string &name) const {
-        return detail::made<std::size_t>(hoist_cubin_find_kernel, handle_.get(), name.c_str());
+        return detail::made<std::size_t>(hoist_cubin_find_kernel, handle_.get(), detail::text(name));
     }
     hoist_cubin_kernel_row kernel(std::size_t index) const {
         return detail::made<hoist_cubin_kernel_row>(hoist_cubin_kernel, handle_.get(), index);
@@ -754,10 +780,10 @@ private:
 /** Device code inside of any file: hoist_fatbin. */
 class Fatbin {
 public:
-    static Fatbin open(const std::string &path) { return Fatbin(detail::made<hoist_fatbin *>(hoist_fatbin_open, path.c_str())); }
+    static Fatbin open(const std::string &path) { return Fatbin(detail::made<hoist_fatbin *>(hoist_fatbin_open, detail::text(path))); }
     static Fatbin parse(Bytes bytes, const std::string &label = "memory") {
         const void *data = bytes.data();
-        return Fatbin(detail::made<hoist_fatbin *>(hoist_fatbin_parse, label.c_str(), data, bytes.size()));
+        return Fatbin(detail::made<hoist_fatbin *>(hoist_fatbin_parse, detail::text(label), data, bytes.size()));
     }
     std::size_t region_count() const noexcept { return hoist_fatbin_region_count(handle_.get()); }
     std::vector<hoist_fatbin_entry_row> entries() const {
@@ -863,10 +889,10 @@ public:
     const hoist_kernel *get() const noexcept { return handle_.get(); }
 
 private:
-    template <typename T> static hoist_kernel_argument argument(const T &value) noexcept {
+    template <typename T> static hoist_kernel_argument argument(const T &value) {
         hoist_kernel_argument made{};
         if constexpr (std::is_same_v<T, DeviceMemory>) {
-            made.memory = value.get();
+            made.memory = detail::needed(value.get(), "memory");
         } else {
             static_assert(std::is_trivially_copyable_v<T>, "DeviceMemory, or what can be copied as bytes");
             static_assert(!std::is_pointer_v<T>, "kernels see DeviceMemory, not memory of this process");
@@ -883,12 +909,12 @@ class DeviceCode {
 public:
     explicit DeviceCode(hoist_device_code *taken = nullptr) noexcept : handle_(taken) {}
     Kernel kernel(const std::string &name) const {
-        return Kernel(detail::made<hoist_kernel *>(hoist_kernel_open, handle_.get(), name.c_str()));
+        return Kernel(detail::made<hoist_kernel *>(hoist_kernel_open, handle_.get(), detail::text(name)));
     }
     /** Address on the device and size of a variable. */
     std::pair<std::uint64_t, std::uint64_t> variable(const std::string &name) const {
         std::pair<std::uint64_t, std::uint64_t> found{};
-        detail::call(hoist_device_code_variable, handle_.get(), name.c_str(), &found.first, &found.second);
+        detail::call(hoist_device_code_variable, handle_.get(), detail::text(name), &found.first, &found.second);
         return found;
     }
     const hoist_device_code *get() const noexcept { return handle_.get(); }
@@ -902,12 +928,12 @@ inline DeviceMemory Device::memory(std::uint64_t size) const {
 }
 
 inline DeviceCode Device::load_file(const std::string &path, std::uint32_t flags) const {
-    return DeviceCode(detail::made<hoist_device_code *>(hoist_device_code_load_file, handle_.get(), path.c_str(), flags));
+    return DeviceCode(detail::made<hoist_device_code *>(hoist_device_code_load_file, handle_.get(), detail::text(path), flags));
 }
 
 inline DeviceCode Device::load_memory(Bytes bytes, const std::string &label, std::uint32_t flags) const {
     const void *data = bytes.data();
-    return DeviceCode(detail::made<hoist_device_code *>(hoist_device_code_load_memory, handle_.get(), label.c_str(), data,
+    return DeviceCode(detail::made<hoist_device_code *>(hoist_device_code_load_memory, handle_.get(), detail::text(label), data,
                                                         bytes.size(), flags));
 }
 

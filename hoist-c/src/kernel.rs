@@ -70,13 +70,8 @@ pub struct KernelArgument {
 pub struct Arguments(*const KernelArgument);
 
 /// Loads what of `bytes` is for the device.
-fn load(
-    device: Option<&Device>,
-    label: &str,
-    bytes: &[u8],
-    flags: u32,
-) -> Result<DeviceCode, Error> {
-    let device = handle(device, "device")?.inner.clone();
+fn load(device: &Device, label: &str, bytes: &[u8], flags: u32) -> Result<DeviceCode, Error> {
+    let device = device.inner.clone();
     let loader = match flags {
         0 => CubinLoader::Driver,
         HOIST_DEVICE_CODE_OWN_LOADER => CubinLoader::Own,
@@ -103,7 +98,7 @@ pub extern "C" fn hoist_device_code_load_file(
 ) -> Status {
     fallible(error, || {
         let code = place(code, "code")?;
-        let path = path.path("path")?;
+        let (device, path) = (handle(device, "device")?, path.path("path")?);
         let bytes = std::fs::read(path).map_err(|cause| io(&cause, path))?;
         give(code, load(device, &path.to_string_lossy(), &bytes, flags)?);
         Ok(())
@@ -129,7 +124,7 @@ pub extern "C" fn hoist_device_code_load_memory(
         let label = label.optional("label")?.unwrap_or("memory");
         // SAFETY: the length is that of `data`.
         let bytes = unsafe { data.get(size, "data")? };
-        give(code, load(device, label, bytes, flags)?);
+        give(code, load(handle(device, "device")?, label, bytes, flags)?);
         Ok(())
     })
 }

@@ -20,6 +20,7 @@
 namespace {
 
 int host_value(int which) { return which * 100; }
+int nine(const char *, ...) { return 9; }
 
 std::vector<unsigned char> read(const char *path) {
     std::ifstream file(path, std::ios::binary);
@@ -170,6 +171,46 @@ void files(char **argv) {
     CHECK(base >= extent.first && base < static_cast<const char *>(extent.first) + extent.second);
 }
 
+// What was moved from is used, texts have NUL inside, and nothing stands for a library: thrown before C takes it for something else.
+void misused(char **argv) {
+    const auto refused = [](auto work) { return thrown(work).status() == HOIST_STATUS_INVALID_ARGUMENT; };
+    const auto bytes = read(argv[7]);
+    hoist::Symbols symbols;
+    const hoist::Symbols symbols_now = std::move(symbols);
+    const hoist::Objects objects = std::move(hoist::Objects().file(argv[2]));
+    CHECK(refused([&] { hoist::Loader().load(objects, symbols); }) && refused([&] { hoist::link(objects, symbols, 0x10000); }));
+    CHECK(refused([&] { hoist::Library::open_file(argv[7], symbols); }) && refused([&] { hoist::Library::open_memory(bytes, symbols); }));
+    CHECK(refused([&] { hoist::LibraryLoader().open_file(argv[7], symbols); }));
+    CHECK(refused([&] { hoist::LibraryLoader().open_memory(bytes, symbols); }));
+    CHECK(std::string(thrown([&] { hoist::Loader().load(objects, symbols); }).what()) == "symbols is NULL");
+    hoist::Loader loader;
+    const hoist::Loader loader_now = std::move(loader);
+    CHECK(refused([&] { loader.load(objects); }) && refused([&] { loader.load(objects, symbols_now); }));
+    hoist::Library library = hoist::Library::open_memory(bytes);
+    const hoist::Library library_now = std::move(library);
+    hoist::LibraryLoader libraries;
+    for (const hoist::Library *none : {static_cast<const hoist::Library *>(nullptr), static_cast<const hoist::Library *>(&library)}) {
+        libraries.needed([=](const char *) { return std::optional(hoist::LibraryLoader::Needed(none)); });
+        CHECK(refused([&] { libraries.open_file(argv[9]); }));
+    }
+    hoist_launch how{};
+    CHECK(refused([&] { hoist::Kernel().launch(how, hoist::DeviceMemory()); }));
+
+    const std::string name("version\0", 8), path = argv[2] + std::string("\0.o", 3);
+    const hoist::Module module = hoist::Loader().replaceable(true).load(objects);
+    CHECK(refused([&] { module.function<int()>(name); }) && refused([&] { module.address(name); }));
+    CHECK(refused([&] { hoist::load_file(path); }) && refused([&] { hoist::File::open(path); }));
+    CHECK(refused([&] { hoist::Symbols().define(name, 1); }) && refused([&] { hoist::Objects().memory(bytes, name); }));
+    CHECK(thrown([&] { module.address(name); }).info().kind == HOIST_STATUS_INVALID_ARGUMENT);
+
+    // functions with any arguments, and bytes that go at the end of the statement
+    hoist::Symbols().define("printf", &std::printf).define("twice", +[](int number) noexcept { return 2 * number; });
+    const hoist::Replacement replacement(module, "version", nine);
+    CHECK(module.function<int()>("version")() == 9 && hoist::load_memory(read(argv[2])).function<int()>("version")() == 1);
+    const std::size_t kept[] = {0};
+    CHECK(hoist::Fatbin::parse(hoist::Fatbin::open(argv[5]).build(kept).bytes()).entries().size() == 1);
+}
+
 bool tell_loaded(void *context, const char *name, const hoist_observed_function_row *, std::size_t count, void **) {
     static_cast<std::string *>(context)->append(count > 0 ? name : "nothing").append(" ");
     return true;
@@ -281,6 +322,7 @@ void spans(char **) {}
 int main(int argc, char **argv) {
     CHECK(argc == 11);
     modules(argv);
+    misused(argv);
     libraries(argv);
     replaced(argv);
     files(argv);

@@ -24,6 +24,7 @@ static void null_everywhere(void) {
     hoist_archive *archive = NULL;
     hoist_replacement *replacement = NULL;
     hoist_buffer *buffer = NULL;
+    hoist_device_code *code = NULL;
     hoist_function function = NULL;
     hoist_objects *objects = hoist_objects_new();
     void *address = NULL;
@@ -61,6 +62,7 @@ static void null_everywhere(void) {
     FAILS(INVALID_ARGUMENT, hoist_cubin_link(objects, 0, &buffer, &error));
     FAILS(INVALID_ARGUMENT, hoist_fatbin_open(NULL, &fatbin, &error));
     FAILS(INVALID_ARGUMENT, hoist_fatbin_build(NULL, NULL, 0, &buffer, &error));
+    FAILS(INVALID_ARGUMENT, hoist_device_code_load_file(NULL, "/absent", 0, &code, &error));
     hoist_error_free(error);
 
     /* nobody wants to know */
