@@ -32,7 +32,8 @@ pub struct Recompress {
     /// How: `none`, `zlib`, `lz4`, `lz4-frame`, `zstd`, each as small as it gets.
     #[arg(long, value_name = "METHOD", value_parser = method, required_unless_present = "mode")]
     with: Option<Compression>,
-    /// How, in the words of nvcc 13: `speed` (LZ4 at level 3), `balance` (Zstandard at level 5), `size` (at level 19).
+    /// How, in the words of nvcc 13: `speed` (LZ4 at level 3), `balance` (Zstandard at level 5), `size` (at level 19). LTO-IR by NVIDIA's
+    /// fatbinary, which is looked for in the environment's FATBINARY, PATH, CUDA_HOME/bin, CUDA_PATH/bin and the packages of Python.
     #[arg(long, value_name = "MODE", value_parser = mode, conflicts_with = "with")]
     mode: Option<CompressionMode>,
     /// The most bytes that all entries may unpack to, together: otherwise 256 MiB and 64 times the size of the file.

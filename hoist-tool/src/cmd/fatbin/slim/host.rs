@@ -33,7 +33,7 @@ pub struct Slimming {
     #[arg(long, value_delimiter = ',', value_name = "WHAT", value_parser = keep)]
     pub keep: Vec<Keep>,
     /// How to compress, in the words of nvcc 13: `speed` (LZ4 at level 3), `balance` (Zstandard at level 5), `size` (at level 19). Without it,
-    /// as before. What is not smaller then, in a wheel or a layer that is compressed as well, is done without it, but for `speed`.
+    /// as before. What is not smaller then, in a wheel or a layer that is compressed as well, is done without it, but for `speed`. LTO-IR as `fatbin recompress` does.
     #[arg(long, value_name = "MODE", value_parser = mode)]
     pub mode: Option<CompressionMode>,
     /// Goes on where an architecture that is kept would have no code for something that it runs now.
