@@ -2,7 +2,7 @@
 //! fatbinary takes that off before it compresses, and obfuscates after.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{self, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -12,6 +12,9 @@ use fatbin::{CompressionMode, EntryKind, Region, RegionEntry, Sm};
 use super::stored::Stored;
 use crate::printable::Printable;
 use crate::sass::find_tool;
+
+const INPUT: &str = "input.nvvm";
+const OUTPUT: &str = "output.fatbin";
 
 /// Where it is: the environment's FATBINARY, PATH, CUDA_HOME/bin, CUDA_PATH/bin, or the packages of the Python on PATH.
 fn tool() -> Option<&'static PathBuf> {
@@ -67,19 +70,16 @@ fn without_padding(payload: &[u8]) -> &[u8] {
 /// The fatbin that it makes of a payload.
 fn run(tool: &PathBuf, sm: Sm, payload: &[u8], mode: CompressionMode) -> Result<Vec<u8>> {
     let folder = tempfile::tempdir().context("a temporary folder")?;
-    let [input, output] = ["input.nvvm", "output.fatbin"].map(|name| folder.path().join(name));
-    fs::write(&input, payload).with_context(|| input.display().to_string())?;
-    let word = |before: &str, path: &PathBuf| {
-        let mut word = std::ffi::OsString::from(before);
-        word.push(path);
-        word
-    };
-    let mut command = Command::new(tool);
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at(INPUT), payload).with_context(|| at(INPUT).display().to_string())?;
+    // names without a folder: a comma in one would end it
+    let mut command = Command::new(path::absolute(tool)?);
     command.arg("-64").arg(format!("--compress-mode={}", mode.name()));
-    command.arg(word(&format!("--image3=kind=nvvm,sm={sm},file="), &input));
-    let run = command.arg(word("--create=", &output)).stdin(Stdio::null()).output();
+    command.arg(format!("--image3=kind=nvvm,sm={sm},file={INPUT}"));
+    command.arg(format!("--create={OUTPUT}")).current_dir(folder.path());
+    let run = command.stdin(Stdio::null()).output();
     let run = run.with_context(|| tool.display().to_string())?;
-    if let (true, Ok(bytes)) = (run.status.success(), fs::read(&output)) {
+    if let (true, Ok(bytes)) = (run.status.success(), fs::read(at(OUTPUT))) {
         return Ok(bytes);
     }
     let said = [run.stderr, run.stdout].concat();
