@@ -6,6 +6,7 @@ use crate::convert;
 use crate::interpreter;
 use crate::signature::{MOST, Signature};
 use crate::types::{Kind, Type};
+use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
 use libffi::low::ffi_cif;
 use libffi::middle::Closure;
@@ -20,6 +21,38 @@ struct Target {
     callable: Py<PyAny>,
     arguments: Box<[Kind]>,
     result: Kind,
+    /// Calls that are not over. A function may give up the last reference to its own callback.
+    running: Cell<usize>,
+    /// The closure of a callback that is gone while calls are not over.
+    left: Cell<Option<Closure<'static>>>,
+}
+
+/// What closures are given: it stays as long as they do, and is nothing of Python's.
+struct Place(*mut Target);
+
+/// A closure whose callback was gone when its last call ended.
+struct Ended {
+    closure: Option<Closure<'static>>,
+    place: *mut Place,
+}
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        self.closure = None;
+        // SAFETY: made by `Box::into_raw`, and the closure that led to it is gone.
+        drop(unsafe { Box::from_raw(self.place) });
+    }
+}
+
+std::thread_local! {
+    /// Those of this thread: libffi may look into one until the call has come back.
+    static ENDED: RefCell<Vec<Ended>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Puts away those of this thread, none of which is called any more.
+fn forget_ended() {
+    // a thread that ends has done so
+    let _ = ENDED.try_with(RefCell::take);
 }
 
 /// A function of Python's with an address that machine code can call, from any thread.
@@ -31,7 +64,8 @@ struct Target {
 #[pyclass(frozen, module = "hoist")]
 pub(crate) struct Callback {
     closure: Option<Closure<'static>>,
-    /// What the closure leads to; it goes after the closure.
+    /// What the closure leads to; both go after the closure.
+    place: *mut Place,
     target: *mut Target,
 }
 
@@ -70,14 +104,18 @@ impl Callback {
             ));
         }
         let cif = Signature::cif(&arguments, ret.0);
+        forget_ended();
         let target = Box::into_raw(Box::new(Target {
             callable: callable.unbind(),
             arguments,
             result: ret.0,
+            running: Cell::new(0),
+            left: Cell::new(None),
         }));
+        let place = Box::into_raw(Box::new(Place(target)));
         // SAFETY: it stays until after the closure.
-        let closure = Closure::try_new(cif, called, unsafe { &*target });
-        let new = Self { closure: closure.ok(), target };
+        let closure = Closure::try_new(cif, called, unsafe { &*place });
+        let new = Self { closure: closure.ok(), place, target };
         if new.closure.is_none() {
             return Err(pyo3::exceptions::PyMemoryError::new_err(
                 "no memory for a callback's code",
@@ -133,9 +171,15 @@ impl Callback {
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        self.closure = None;
-        // SAFETY: made by `Box::into_raw`, and nothing leads to it any more.
-        drop(unsafe { Box::from_raw(self.target) });
+        let closure = self.closure.take();
+        if self.target().running.get() > 0 {
+            // the last of the calls puts all away
+            self.target().left.set(closure);
+            return;
+        }
+        drop(closure);
+        // SAFETY: made by `Box::into_raw`, and nothing leads to either any more.
+        drop(unsafe { (Box::from_raw(self.place), Box::from_raw(self.target)) });
     }
 }
 
@@ -144,12 +188,17 @@ unsafe extern "C" fn called(
     _: &ffi_cif,
     result: &mut u64,
     arguments: *const *const c_void,
-    target: &Target,
+    place: &Place,
 ) {
     *result = 0;
-    // SAFETY: any thread may take the interpreter; it is given back below.
+    let place = core::ptr::from_ref(place);
+    // SAFETY: any thread may take the interpreter; it is given back below. The target stays until its last call ends.
     unsafe {
         let state = ffi::PyGILState_Ensure();
+        forget_ended();
+        let at = (*place).0;
+        let target = &*at;
+        target.running.set(target.running.get() + 1);
         // one exception at a time
         if ffi::PyErr_Occurred().is_null() {
             call::outside(|depth| match run(arguments, target) {
@@ -157,6 +206,17 @@ unsafe extern "C" fn called(
                 None if depth > 0 => {}
                 None => ffi::PyErr_WriteUnraisable(target.callable.as_ptr()),
             });
+        }
+        target.running.set(target.running.get() - 1);
+        if target.running.get() == 0
+            && let Some(closure) = target.left.take()
+        {
+            let ended = Ended { closure: Some(closure), place: place.cast_mut() };
+            let mut ended = Some(ended);
+            let kept = ENDED.try_with(|all| all.borrow_mut().extend(ended.take()));
+            // the thread ends, and cannot put it away later
+            kept.is_err().then(|| core::mem::forget(ended));
+            interpreter::held(|_| drop(Box::from_raw(at)));
         }
         ffi::PyGILState_Release(state);
     }

@@ -324,6 +324,35 @@ def test_callbacks_of_every_type(compile_c):
     assert hoist.function(text.address, [hoist.cstr], hoist.i32)("vier") == 4
 
 
+def test_callbacks_that_give_themselves_up():
+    """A function may drop the last reference to its callback: what of it is needed goes after the call, and no later."""
+    import weakref
+
+    gone = []
+    for number in range(300):
+        kept = []
+
+        def once(value, kept=kept, number=number):
+            kept.clear()
+            gc.collect() if number % 100 == 0 else None
+            taken = [bytes(64) for _ in range(50)]
+            if number % 3 == 0:
+                raise LookupError(number)
+            return value + len(taken)
+
+        gone.append(weakref.ref(once))
+        kept.append(hoist.callback(once, args=["i32"], ret="i32"))
+        function = hoist.function(kept[0].address, args=["i32"], ret="i32")
+        del once
+        if number % 3 == 0:
+            with pytest.raises(LookupError, match=str(number)):
+                function(1)
+        else:
+            assert function(1) == 51
+    gc.collect()
+    assert [one for one in gone if one() is not None] == []
+
+
 def test_callbacks_nest(compile_c):
     twice = hoist.load(compile_c(SORT)).fn("twice", [hoist.ptr, hoist.i32], hoist.i32)
     inner = hoist.callback(lambda x: x * 2, args=[hoist.i32], ret=hoist.i32)
