@@ -519,7 +519,7 @@ public:
     LibraryLoader &limit(std::uint64_t bytes) { return set(hoist_library_loader_set_limit, bytes); }
     LibraryLoader &origin(const std::string &folder) { return set(hoist_library_loader_set_origin, detail::text(folder)); }
     LibraryLoader &needed(Find find) {
-        auto asked = std::make_unique<Asked>();
+        auto asked = std::make_shared<Asked>();
         asked->find = std::move(find);
         set(hoist_library_loader_set_needed, &Asked::ask, static_cast<void *>(asked.get()));
         asked_ = std::move(asked);
@@ -572,8 +572,16 @@ private:
         }
     };
 
-    /** Does what asks for libraries, and throws what the function has thrown meanwhile. */
+    /** Does what asks for libraries, and throws what the function has thrown meanwhile, which may set another one. */
     template <typename W> Library asking(W work) const {
+        const std::shared_ptr<Asked> asked = asked_;
+        const auto rethrow = [&] {
+            if (asked != nullptr) {
+                if (auto thrown = std::exchange(asked->thrown, nullptr)) {
+                    std::rethrow_exception(thrown);
+                }
+            }
+        };
         try {
             Library result = work();
             rethrow();
@@ -581,13 +589,6 @@ private:
         } catch (...) {
             rethrow();
             throw;
-        }
-    }
-    void rethrow() const {
-        if (asked_ != nullptr) {
-            if (auto thrown = std::exchange(asked_->thrown, nullptr)) {
-                std::rethrow_exception(thrown);
-            }
         }
     }
     Library file(const std::string &path, const hoist_symbols *symbols) const {
@@ -602,7 +603,7 @@ private:
         detail::call(function, handle_.get(), arguments...);
         return *this;
     }
-    std::unique_ptr<Asked> asked_;
+    std::shared_ptr<Asked> asked_;
     detail::Handle<hoist_library_loader, hoist_library_loader_free> handle_;
 };
 

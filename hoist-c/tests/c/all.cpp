@@ -240,6 +240,21 @@ void libraries(char **argv) {
         is_own = true;
     }
     CHECK(is_own);
+    // a function may set another one, which the next load asks
+    const std::string set(64, 'x');
+    loader.needed([&, set](const char *name) {
+        loader.needed([](const char *) -> std::optional<hoist::LibraryLoader::Needed> { throw Own(); });
+        CHECK(set == std::string(64, 'x'));
+        return std::strcmp(name, "libbase.so") == 0 ? std::optional(hoist::LibraryLoader::Needed(&loaded)) : std::nullopt;
+    });
+    CHECK(loader.open_file(argv[9]).function<int(int)>("used")(4) == 41);
+    is_own = false;
+    try {
+        loader.open_file(argv[9]);
+    } catch (const Own &) {
+        is_own = true;
+    }
+    CHECK(is_own);
     const hoist::Library versions = hoist::Library::open_file(argv[10]);
     CHECK(versions.function<int()>("value")() == 2 && versions.function<int()>("value", "V_1")() == 1);
     CHECK(thrown([&] { versions.function<int()>("value", "V_9"); }).status() == HOIST_STATUS_NOT_FOUND);
