@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import operator
 import os
 import re
 import tempfile
@@ -35,6 +36,16 @@ class Occupancy(NamedTuple):
     def fraction(self) -> float:
         """`warps` of `of_warps`."""
         return self.warps / self.of_warps
+
+
+def _number(name: str, value: Any, least: int, bits: int) -> None:
+    """Raises, by name, unless a value is a number of so many bits."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(f"{name}: a number expected, got {type(value).__name__}") from None
+    if not least <= number < 1 << bits:
+        raise OverflowError(f"{name}: {number} is not in {least} to {(1 << bits) - 1}")
 
 
 class Kernel:
@@ -102,9 +113,11 @@ class Kernel:
         if threads is None:
             x, y, z = self.required_threads or self.max_threads or (256, 1, 1)
             threads = x * y * z
-        sm = sm or self._sm
+        sm = self._sm if sm is None else sm
         if sm is None:
             raise UnsupportedError("the cubin does not say its architecture: say sm=")
+        for name, value, least, bits in (("threads", threads, 1, 32), ("shared", shared, 0, 63), ("sm", sm, 0, 32)):
+            _number(name, value, least, bits)
         row = self.row
         found = _hoist.occupancy(
             sm, threads, row["registers"] or 0, row["shared"] + shared, row["barriers"], row["virtual_resources"]
@@ -398,8 +411,13 @@ class Fatbin:
         `cuda` is the version of CUDA that the driver knows, by default the newest. Of a concatenated entry it is the one image in it.
         """
         device = re.fullmatch(r"(?:sm_)?(\d+)", str(sm))
-        if device is None:
+        if device is None or len(device[1]) > 9:
             raise ValueError(f"no architecture of a device: {sm!r}; 90 or 'sm_90'")
+        if cuda is not None:
+            if not isinstance(cuda, tuple) or len(cuda) != 2:
+                raise TypeError(f"cuda is a version such as (12, 4), not {cuda!r}")
+            for number in cuda:
+                _number("cuda", number, 0, 16)
         chosen = []
         rows = {entry.row["offset"]: entry for entry in self if entry.row["container"] == "fatbin"}
         for _, choice in _hoist.select(self._data, self.label, int(device[1]), cuda, True):

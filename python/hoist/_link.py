@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Union
 
 from . import _hoist
@@ -100,6 +101,7 @@ def link(
     {'offset': 0, 'size': 26, 'permissions': 'r-x'}
     """
     for name, alignment in (("packed", packed), ("page_size", page_size)):
+        alignment = None if alignment is None else operator.index(alignment)
         if alignment is not None and (alignment <= 0 or alignment & (alignment - 1)):
             raise ValueError(f"{name}={alignment} is no power of two")
     options = {
@@ -110,8 +112,22 @@ def link(
         "undefined": undefined,
         "limit": limit,
     }
-    data, what = _hoist.link([read(one) for one in flat(objects)], dict(symbols or {}), [wanted] if isinstance(wanted, str) else list(wanted), options)
+    names = {name: address_of(name, value) for name, value in (symbols or {}).items()}
+    data, what = _hoist.link([read(one) for one in flat(objects)], names, [wanted] if isinstance(wanted, str) else list(wanted), options)
     return Image(data, base, what)
+
+
+def address_of(name: Any, value: Any) -> int:
+    """The address that a symbol of this name is said to have."""
+    if not isinstance(name, str):
+        raise TypeError(f"the name of a symbol is a str, not {name!r}")
+    try:
+        address = operator.index(value)
+    except TypeError:
+        raise TypeError(f"symbol {name}: an address expected, got {type(value).__name__}") from None
+    if not 0 <= address < 1 << 64:
+        raise OverflowError(f"symbol {name}: {address} is no address")
+    return address
 
 
 def flat(objects: Iterable[Any]) -> List[Any]:

@@ -23,7 +23,7 @@ from typing import (
 
 from . import _hoist
 from ._bytes import Source, head, path_of, read, read_unless
-from ._link import flat
+from ._link import address_of, flat
 from ._rows import documented
 from .errors import NoSymbolError
 
@@ -644,10 +644,7 @@ def _given(name: Any, value: Any) -> Optional[Tuple[int, bool, Any]]:
     if value is None:
         return None
     if hasattr(type(value), "__index__") and not hasattr(type(value), "__len__"):
-        address = operator.index(value)
-        if not 0 <= address < 1 << 64:
-            raise OverflowError(f"symbol {name}: {address} is no address")
-        return address, False, None
+        return address_of(name, value), False, None
     try:
         return _hoist.address_of(value)
     except TypeError as error:

@@ -279,6 +279,33 @@ def test_wrong_words_are_told_by_name(elftest, compile_c):
         module.symbols()
 
 
+def test_wrong_numbers_are_told_by_name():
+    missing = str(ROOT / "fixtures/x86_64/missing.o")
+    for value, error in ((-1, OverflowError), (1 << 64, OverflowError), ("x", TypeError), (None, TypeError), (1.5, TypeError)):
+        with pytest.raises(error, match="^symbol hoist_fixture_missing: "):
+            hoist.link(missing, base=0, symbols={"hoist_fixture_missing": value})
+    with pytest.raises(TypeError, match="^the name of a symbol is a str, not 5"):
+        hoist.link(missing, base=0, symbols={5: 5})
+    kernel = hoist.Cubin(ROOT / "fixtures/cuda/kernels-13.5-sm_80.cubin").kernels["parameters"]
+    for name, values in (("threads", (0, -1, 1 << 32)), ("shared", (-1, 1 << 63)), ("sm", (-1, 1 << 32))):
+        for value in values:
+            with pytest.raises(OverflowError, match=f"^{name}: {value} is not in"):
+                kernel.occupancy(**{name: value})
+        with pytest.raises(TypeError, match=f"^{name}: a number expected, got str"):
+            kernel.occupancy(**{name: "5"})
+    with pytest.raises(hoist.UnsupportedError, match="sm_0"):
+        kernel.occupancy(sm=0)
+    fatbin = hoist.Fatbin(ROOT / "fixtures/cuda/gpu-13.0-sm_90.fatbin")
+    with pytest.raises(ValueError, match="no architecture of a device: 10000000000"):
+        fatbin.select(10**10)
+    for cuda in ((12,), (12, 0, 1), "12.0", 12.0):
+        with pytest.raises(TypeError, match="^cuda is a version such as"):
+            fatbin.select(90, cuda=cuda)
+    for cuda in ((-1, 0), (0, 1 << 16)):
+        with pytest.raises(OverflowError, match="^cuda: "):
+            fatbin.select(90, cuda=cuda)
+
+
 def test_texts_with_bytes_that_are_no_text(compile_c):
     """What comes out goes in again."""
     gives = hoist.load(compile_c('const char *gives(void) { return "a\\xff"; }')).fn("gives", ret="cstr")
