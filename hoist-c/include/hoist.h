@@ -2578,7 +2578,7 @@ hoist_status hoist_cubin_attribute(const struct hoist_cubin *cubin,
  * How many blocks of `threads` threads, with so many bytes of dynamic shared memory, fit a multiprocessor of the cubin's
  * architecture.
  *
- * Errors: `OUT_OF_RANGE`; `UNSUPPORTED` if the architecture's limits are not known.
+ * Errors: `OUT_OF_RANGE`; `UNSUPPORTED` if the architecture's limits are not known; `INVALID_ARGUMENT` for 0 threads.
  * Threads: any number at once.
  */
 hoist_status hoist_cubin_occupancy(const struct hoist_cubin *cubin,

@@ -162,7 +162,7 @@ pub extern "C" fn hoist_cubin_attribute(
 /// How many blocks of `threads` threads, with so many bytes of dynamic shared memory, fit a multiprocessor of the cubin's
 /// architecture.
 ///
-/// Errors: `OUT_OF_RANGE`; `UNSUPPORTED` if the architecture's limits are not known.
+/// Errors: `OUT_OF_RANGE`; `UNSUPPORTED` if the architecture's limits are not known; `INVALID_ARGUMENT` for 0 threads.
 /// Threads: any number at once.
 #[unsafe(no_mangle)]
 pub extern "C" fn hoist_cubin_occupancy(
@@ -176,6 +176,9 @@ pub extern "C" fn hoist_cubin_occupancy(
     fallible(error, || {
         let occupancy = place(occupancy, "occupancy")?;
         let kernel = kernel(cubin, kernel_index)?;
+        if threads == 0 {
+            return Err(Error::argument("a block has a thread at least"));
+        }
         let sm = row(&handle(cubin, "cubin")?.info.0, 0, "header")?.sm;
         let unknown =
             || Error::new(Status::Unsupported, format_args!("limits of sm_{sm} are not known"));

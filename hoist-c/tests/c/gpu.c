@@ -39,6 +39,10 @@ static void kernels(const char *path) {
         hoist_cubin_occupancy_row occupancy;
         OK(hoist_cubin_occupancy(cubin, i, 128, 0, &occupancy, &error));
         CHECK(occupancy.warps <= occupancy.of_warps && occupancy.of_warps == 64 && *occupancy.limiter != '\0');
+        FAILS(INVALID_ARGUMENT, hoist_cubin_occupancy(cubin, i, 0, 0, &occupancy, &error));
+        hoist_error_free(error);
+        error = NULL;
+        CHECK(occupancy.blocks == 0 && *occupancy.limiter == '\0');
     }
     CHECK(parameters > 5 && attributes > 20);
     hoist_cubin_kernel_row kernel;
