@@ -19,6 +19,8 @@ use crate::model::storage::{
 use crate::model::thunks::{ThunkSections, has_thunks};
 use crate::model::{stubs, tls};
 use crate::plan::needs::Scan;
+use crate::plan::runs::key::Gathers;
+use crate::plan::runs::start_files;
 use crate::plan::sections::How;
 use crate::plan::shrink::Shrinking;
 use core::marker::PhantomData;
@@ -72,7 +74,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let processor = flags::check::<A>(files)?;
         let target2 = options.target2.on::<A>(processor);
         let is_shared = files.len() > 1 && !names.is_empty();
-        let (mut gathers, mut gathered) = (false, None);
+        let (mut gathers, mut gathered) = (start_files::gathers(files, &options), None);
         let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
         let (mut found, mut copies);
         loop {
@@ -113,7 +115,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                     gathered = Some(runs);
                 }
                 None if runs::are_wanted(objects, symbols, &found.special) => {
-                    gathers = true;
+                    gathers = Gathers::Meant;
                     continue;
                 }
                 _ => {}

@@ -105,6 +105,7 @@ fn image(
         mode,
         base: Some(given.base),
         relax: given.relax,
+        executable: true,
         hidden_externals: true,
         ..Options::default()
     };

@@ -1,7 +1,8 @@
 //! Sections that stand together because a symbol means where they start or end: those of one name that is a C identifier
 //! (`__start_NAME`, `__stop_NAME`), and the arrays of functions to be called first and last (`__init_array_start`).
 //!
-//! Only where an undefined symbol has such a name are sections placed in this way: then all that could be meant are left out at
+//! Only where an undefined symbol has such a name, or the objects are an executable with its [start files](start_files), are sections placed in
+//! this way: then all that could be meant are left out at
 //! first, sorted by name, and placed behind all others, each run in the group of what its sections want together, as linkers make one
 //! output section of them. Sections of arrays come by priority, those with `SHF_LINK_ORDER` in the order of the sections that they
 //! are linked to, all others in the order of the objects. The symbols that mean them are sorted by the same names, and both
@@ -20,10 +21,11 @@ use crate::model::unwind_index::UnwindIndex;
 use core::num::NonZeroU32;
 use elf_core::names::SHT_NOBITS;
 use elf_core::{File, SectionFlags, SectionHeader};
-use key::{Array, Key, is_gathered, key, meaning};
+use key::{Array, Gathers, Key, is_gathered, key, meaning};
 use unwind_index::Index;
 
 pub(crate) mod key;
+pub(crate) mod start_files;
 mod unwind_index;
 
 /// Whether an undefined symbol means where sections start or end.
@@ -46,13 +48,19 @@ pub(crate) struct Runs<'p, 'a> {
     objects: &'p [ObjectSlot<'a>],
     list: List,
     has_link_order: bool,
+    gathers: Gathers,
     /// Of Arm's unwinding tables.
     pub(crate) index: Option<UnwindIndex>,
 }
 
 impl<'p, 'a> Runs<'p, 'a> {
-    pub(crate) fn new(files: &'p [File<'a>], objects: &'p [ObjectSlot<'a>]) -> Self {
-        Self { files, objects, list: List::default(), has_link_order: false, index: None }
+    pub(crate) fn new(
+        files: &'p [File<'a>],
+        objects: &'p [ObjectSlot<'a>],
+        gathers: Gathers,
+    ) -> Self {
+        let list = List::default();
+        Self { files, objects, list, has_link_order: false, gathers, index: None }
     }
 
     /// Enters section `at`, of all, if it is placed later: whether it is.
@@ -63,7 +71,7 @@ impl<'p, 'a> Runs<'p, 'a> {
         sections: &mut [SectionSlot],
     ) -> bool {
         let Some(number) = u32::try_from(at).ok().and_then(NonZeroU32::new) else { return false };
-        if !is_gathered(file, header) {
+        if !is_gathered(file, header, self.gathers) {
             return false;
         }
         self.has_link_order |= header.flags.contains(SectionFlags::LINK_ORDER);
@@ -103,9 +111,10 @@ impl<'p, 'a> Runs<'p, 'a> {
             if whole.flags.contains(SectionFlags::LINK_ORDER) == linked
                 && let Some(group) = group_of(&whole, options)
             {
-                let key = self.key(first).map(|(key, _)| key.array);
-                if linked && key == Some(Array::UnwindIndex) {
-                    let index = Index { files: self.files, objects: self.objects };
+                let key = self.key(first).map(|(key, _)| key);
+                if linked && key.as_ref().map(|key| key.array) == Some(Array::UnwindIndex) {
+                    let (files, objects, gathers) = (self.files, self.objects, self.gathers);
+                    let index = Index { files, objects, gathers };
                     let mut place_one =
                         |number: NonZeroU32, sections: &mut [SectionSlot], spans: &mut Spans| {
                             self.place_one(number, group, sections, spans, options)
@@ -118,6 +127,10 @@ impl<'p, 'a> Runs<'p, 'a> {
                 let mut at = Some(first);
                 while let Some(number) = at.filter(|_| at != end) {
                     at = self.place_one(number, group, sections, spans, options)?;
+                }
+                if key.is_some_and(|key| key.is_frames()) {
+                    // a length of 0, if no start file has one
+                    spans.append(group, 4, 1).map_err(|kind| Error::object(0, kind))?;
                 }
             }
             next = end;
@@ -245,7 +258,7 @@ impl<'p, 'a> Runs<'p, 'a> {
 
     fn key(&self, number: NonZeroU32) -> Option<(Key<'a>, (u32, &'a [u8]))> {
         let (object, _, header) = self.section(number)?;
-        key(self.files.get(object)?, &header)
+        key(self.files.get(object)?, &header, self.gathers)
     }
 
     /// Where the section is that this one follows (`SHF_LINK_ORDER`); behind all if it follows none.

@@ -8,6 +8,7 @@ use crate::model::options::Options;
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use crate::plan::runs::Runs;
+use crate::plan::runs::key::Gathers;
 use elf_core::{File, SectionFlags, SectionHeader};
 
 /// How sections are placed.
@@ -15,8 +16,8 @@ use elf_core::{File, SectionFlags, SectionHeader};
 pub(crate) struct How<'e> {
     /// Whether members of COMDAT groups may be discarded.
     pub(crate) grouped: bool,
-    /// Whether sections of one name stand together.
-    pub(crate) gathers: bool,
+    /// Which sections of one name stand together.
+    pub(crate) gathers: Gathers,
     /// Bytes that go.
     pub(crate) edits: &'e [Edit],
 }
@@ -32,7 +33,8 @@ pub(crate) fn place_all<'p, 'a>(
 ) -> Result<Option<Runs<'p, 'a>>, Error> {
     spans.clear();
     *fixed = Fixed::default();
-    let mut runs = (LINKER_DEFINED && how.gathers).then(|| Runs::new(files, objects));
+    let mut runs = (LINKER_DEFINED && how.gathers != Gathers::Nothing)
+        .then(|| Runs::new(files, objects, how.gathers));
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let placed = (&mut *spans, &mut *fixed);
         place(number, file, object, sections, options, placed, (how, runs.as_mut()))?;
@@ -84,6 +86,9 @@ fn place(
             && let Some(runs) = &mut runs
             && runs.enter(at, (file, &header), sections)
         {
+            if let Some(slot) = sections.get_mut(at) {
+                slot.unwinding = is_unwinding(file, &header);
+            }
             return Ok(());
         }
         let Some(slot) = sections.get_mut(at) else { return Ok(()) };

@@ -9,7 +9,7 @@ use crate::model::spans::{Group, Span, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState, SymbolSlot};
 use crate::model::stubs;
 use crate::model::thunks::{ThunkSections, has_thunks};
-use crate::plan::runs::key;
+use crate::plan::runs::key::{self, Gathers};
 use crate::plan::sections;
 use elf_core::{Arch, Check, Definition, File, Record, SectionHeader};
 
@@ -61,7 +61,7 @@ pub(crate) fn insert<A: Arch>(
     sections: &mut [SectionSlot],
     symbols: &mut [SymbolSlot],
     spans: &mut Spans,
-    (size, reach, gathers): (u64, u64, bool),
+    (size, reach, gathers): (u64, u64, Gathers),
 ) -> Result<ThunkSections, Error> {
     let old = *spans.group(Group::Text);
     let Some(spacing) = spacing::<A>(size, reach, old.size) else {
@@ -71,7 +71,7 @@ pub(crate) fn insert<A: Arch>(
     let mut text = Text { span: Span::EMPTY, thunks: ThunkSections::NONE, last: None };
     let mut gathered = old.size;
     each(files, objects, sections, |number, section, (file, header), slot| {
-        if gathers && key::is_gathered(file, header) {
+        if key::is_gathered(file, header, gathers) {
             gathered = gathered.min(slot.offset);
             return Ok(());
         }
@@ -88,7 +88,7 @@ pub(crate) fn insert<A: Arch>(
         let too_large = Error::object(0, ErrorKind::TooLarge);
         let placed = text.append(room, (size, alignment), spacing).ok_or(too_large)?;
         each(files, objects, sections, |_, _, (file, header), slot| {
-            if key::is_gathered(file, header) {
+            if key::is_gathered(file, header, gathers) {
                 slot.offset = slot.offset.wrapping_sub(start).wrapping_add(placed);
             }
             Ok(())

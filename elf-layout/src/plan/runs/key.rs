@@ -8,6 +8,16 @@ use crate::model::spans::group_of;
 use elf_core::names::{EM_ARM, SHT_ARM_EXIDX, SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY};
 use elf_core::{File, Name, SectionFlags, SectionHeader};
 
+/// Which sections stand together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gathers {
+    Nothing,
+    /// Those that a symbol may mean.
+    Meant,
+    /// Beside these the parts that start files begin and end.
+    Parts,
+}
+
 /// What sections have in common that stand together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key<'a> {
@@ -16,16 +26,28 @@ pub(crate) struct Key<'a> {
     name: &'a [u8],
 }
 
+impl Key<'_> {
+    /// Whether they are the unwinding tables of a program.
+    pub(crate) fn is_frames(&self) -> bool {
+        self.array == Array::Part && self.name == FRAMES
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Array {
     /// None: the name says what stands together.
     Named,
+    /// The same of what start files begin and end.
+    Part,
     Preinit,
     Init,
     Fini,
     /// The unwinding tables of Arm.
     UnwindIndex,
 }
+
+/// Unwinding tables.
+pub(crate) const FRAMES: &[u8] = b".eh_frame";
 
 /// Names that mean the start of an array; those of its end have another ending.
 const STARTS: &[(&[u8], Array)] = &[
@@ -74,23 +96,28 @@ pub(crate) fn has_sections(name: Name<'_>, files: &[File<'_>]) -> bool {
                 let mut sections = file.sections().iter();
                 sections.any(|header| {
                     group_of(&header, &options).is_some()
-                        && key(file, &header).is_some_and(|(found, _)| found == wanted)
+                        && key(file, &header, Gathers::Meant)
+                            .is_some_and(|(found, _)| found == wanted)
                 })
             })
         })
 }
 
-/// Whether a section is placed behind all others, where any are.
-pub(crate) fn is_gathered(file: &File<'_>, header: &SectionHeader) -> bool {
-    LINKER_DEFINED && key(file, header).is_some()
+/// Whether a section is placed behind all others.
+pub(crate) fn is_gathered(file: &File<'_>, header: &SectionHeader, gathers: Gathers) -> bool {
+    LINKER_DEFINED && key(file, header, gathers).is_some()
 }
 
 /// The run that a section would be part of, and its place in that: by priority and, of one priority, by name, as GNU ld sorts arrays.
 pub(crate) fn key<'a>(
     file: &File<'a>,
     header: &SectionHeader,
+    gathers: Gathers,
 ) -> Option<(Key<'a>, (u32, &'a [u8]))> {
-    if header.address != 0 || header.flags.contains(SectionFlags::TLS) {
+    if gathers == Gathers::Nothing
+        || header.address != 0
+        || header.flags.contains(SectionFlags::TLS)
+    {
         return None;
     }
     let name = file.section_name(header).ok()?.as_bytes();
@@ -99,6 +126,9 @@ pub(crate) fn key<'a>(
         SHT_INIT_ARRAY => (Array::Init, &b".init_array"[..]),
         SHT_FINI_ARRAY => (Array::Fini, &b".fini_array"[..]),
         SHT_ARM_EXIDX if file.header().machine == EM_ARM => (Array::UnwindIndex, &b""[..]),
+        _ if gathers == Gathers::Parts && is_part(name) => {
+            return Some((Key { array: Array::Part, name }, (0, &[])));
+        }
         _ if is_identifier(name) => return Some((Key { array: Array::Named, name }, (0, &[]))),
         _ => return None,
     };
@@ -117,6 +147,11 @@ fn number(digits: &[u8]) -> Option<u32> {
         number.checked_mul(10)?.checked_add(digit)
     };
     if digits.is_empty() { None } else { digits.iter().try_fold(0, add) }
+}
+
+/// Whether sections of this name are what start files begin and end.
+fn is_part(name: &[u8]) -> bool {
+    matches!(name, b".init" | b".fini" | b".tm_clone_table") || name == FRAMES
 }
 
 /// Whether a name can be part of one in C.

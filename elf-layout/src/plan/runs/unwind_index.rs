@@ -7,7 +7,7 @@ use crate::model::owner::{followed, section_of};
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use crate::model::unwind_index::{ENTRY, UnwindIndex};
-use crate::plan::runs::key::is_gathered;
+use crate::plan::runs::key::{Gathers, is_gathered};
 use core::num::NonZeroU32;
 use elf_core::{File, SectionFlags};
 
@@ -30,6 +30,7 @@ pub(super) type PlaceOne<'p> =
 pub(super) struct Index<'p, 'a> {
     pub(super) files: &'p [File<'a>],
     pub(super) objects: &'p [ObjectSlot<'a>],
+    pub(super) gathers: Gathers,
 }
 
 impl Index<'_, '_> {
@@ -105,7 +106,7 @@ impl Index<'_, '_> {
                 let file = self.files.get(cursor.object)?;
                 let header = file.section(cursor.section).ok()?;
                 let is_code = header.flags.contains(SectionFlags::EXECINSTR);
-                (is_code && !is_gathered(file, &header)).then_some(())
+                (is_code && !is_gathered(file, &header, self.gathers)).then_some(())
             };
             if let Some(offset) = offset.filter(|offset| *offset >= end.1 && is_code().is_some()) {
                 return start.0 != end.0 || offset < start.1;

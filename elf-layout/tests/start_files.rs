@@ -1,0 +1,94 @@
+//! Executables with their start files: what these begin and end stands together.
+#![cfg(all(test, feature = "linker-defined"))]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
+
+mod support;
+
+use elf_layout::Options;
+use support::*;
+
+/// `crti.o`, or what is like it, two objects with fragments, and `crtn.o`.
+fn with_functions(name: &str) -> [Object; 4] {
+    let mut objects = [(); 4].map(|()| Object::new());
+    for (byte, object) in (1u8..).zip(&mut objects) {
+        object.section(".text", CODE, 4, &[0xcc; 6]);
+        let init = object.section(".init", CODE, 1, &[byte; 3]);
+        let fini = object.section(".fini", CODE, 1, &[0x10 | byte; 2]);
+        object.section(".rodata", READ, 4, &[0xdd; 5]);
+        if byte == 1 {
+            object.global(name, init, 0);
+            object.global("other", fini, 0);
+        }
+    }
+    objects
+}
+
+/// The bytes of an image.
+fn linked(objects: &[Object], executable: bool) -> Vec<u8> {
+    let files: Vec<_> = objects.iter().map(Object::build).collect();
+    let options = Options { executable, base: Some(BASE), ..Options::default() };
+    let mut found = Vec::new();
+    plan(&files, options, &mut |_| None, |layout| found = image(&layout.unwrap()).unwrap());
+    found
+}
+
+fn has(image: &[u8], run: &[u8]) -> bool {
+    image.windows(run.len()).any(|found| found == run)
+}
+
+#[test]
+fn functions_go_on_in_all_objects() {
+    let init = [[1; 3], [2; 3], [3; 3], [4; 3]].concat();
+    let fini = [[0x11; 2], [0x12; 2], [0x13; 2], [0x14; 2]].concat();
+    for name in ["_init", "_fini"] {
+        let image = linked(&with_functions(name), true);
+        assert!(has(&image, &init) && has(&image, &fini), "{name}");
+    }
+    // each is ended by itself where nothing begins them, or where others run them
+    for (name, executable) in [("init", true), ("_init", false)] {
+        let image = linked(&with_functions(name), executable);
+        assert!(!has(&image, &init), "{name} {executable}");
+        let alone = [&[2; 3][..], &[0; 8]].concat();
+        assert!(has(&image, &alone), "{name} {executable}");
+    }
+}
+
+#[test]
+fn unwinding_tables_are_one() {
+    let mut begin = Object::new();
+    begin.section(".rodata", READ, 1, &[0xdd; 5]);
+    let table = begin.section(".eh_frame", READ, 4, &[]);
+    let start = begin.global("start_of_frames", table, 0);
+    let at = begin.section(".data", WRITE, 8, &[0; 8]);
+    begin.relocation(at, 0, 1, start, 0);
+    let mut objects = vec![begin];
+    let mut tables = Vec::new();
+    for byte in 1..4 {
+        // an entry of 4 bytes: a CIE, or what looks like one
+        let entry = [[4, 0, 0, 0], [byte; 4]].concat();
+        let mut object = Object::new();
+        object.section(".eh_frame", READ, 4, &entry);
+        object.section(".rodata", READ, 4, &[0xdd; 8]);
+        tables.extend(entry);
+        objects.push(object);
+    }
+    let unended = [&tables[..], &[0; 4]].concat();
+    let image = linked(&objects, true);
+    assert!(has(&image, &unended), "{image:02x?}");
+    let start = word(&image, image.len() as u64 - 8) - BASE;
+    assert_eq!(image[start as usize..][..unended.len()], unended);
+    // what a start file ends them with is a part
+    let mut end = Object::new();
+    end.section(".eh_frame", READ, 4, &[0; 4]);
+    objects.push(end);
+    assert!(has(&linked(&objects, true), &unended));
+    // each is one by itself where they are registered one by one
+    assert!(!has(&linked(&objects, false), &tables));
+    assert!(!has(&linked(&objects[1..], true), &tables));
+}
