@@ -11,6 +11,7 @@
 mod fixtures;
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -85,9 +86,10 @@ fn ours(path: &Path, bytes: Vec<u8>, targets: &Listing) -> Option<Listing> {
 }
 
 /// What llvm-objdump writes: `<>` for a target.
-fn theirs(path: &Path, comment: char) -> Listing {
+fn theirs(path: &Path, comment: char, more: &[&str]) -> Listing {
     let output = Command::new(OBJDUMP)
         .args(["-d", "--no-show-raw-insn", "--no-print-imm-hex"])
+        .args(more)
         .arg(path)
         .output()
         .expect("llvm-objdump");
@@ -135,7 +137,7 @@ fn beside_llvm(
             continue;
         }
         let path = fixtures::folder().join(path);
-        let theirs = theirs(&path, comment);
+        let theirs = theirs(&path, comment, &[]);
         let Some(ours) = ours(&path, bytes, &theirs) else { panic!("{}", path.display()) };
         for (key, theirs) in theirs {
             let ours = ours.get(&key).cloned();
@@ -168,20 +170,124 @@ fn has_objdump(test: &str) -> bool {
     has
 }
 
+/// An instruction of RISC-V as LLVM 19 writes it.
+fn without_aliases((mnemonic, operands): Instruction) -> Instruction {
+    match (mnemonic.as_str(), operands.as_slice()) {
+        ("zext.b", [to, from]) => {
+            (String::from("andi"), vec![to.clone(), from.clone(), String::from("255")])
+        }
+        _ => (mnemonic, operands),
+    }
+}
+
 #[test]
 fn riscv_is_as_llvm_writes_it() {
     if !has_objdump("riscv_is_as_llvm_writes_it") {
         return;
     }
-    let found = beside_llvm(&["riscv64", "riscv32"], '#', |(mnemonic, operands)| {
-        match (mnemonic.as_str(), operands.as_slice()) {
-            ("zext.b", [to, from]) => {
-                (String::from("andi"), vec![to.clone(), from.clone(), String::from("255")])
-            }
-            _ => (mnemonic, operands),
-        }
-    });
+    let found = beside_llvm(&["riscv64", "riscv32"], '#', without_aliases);
     assert!(found.equal > 6000 && found.different.is_empty(), "{}", found.equal);
+}
+
+/// Instructions of extensions, those of 64 bits behind the others, and those that stand for others where there are stores of double precision.
+const EXTENSIONS: [&str; 3] = [
+    "sh1add a0, a1, a2; sh2add t0, t1, t2; sh3add s0, s1, s2; andn a0, a1, a2; orn a3, a4, a5; xnor a6, a7, s3
+     max s4, s5, s6; maxu s7, s8, s9; min s10, s11, t3; minu t4, t5, t6; rol a0, a1, a2; ror a0, a1, ra
+     clmul a0, a1, a2; clmulr a0, a1, a2; clmulh a0, a1, a2; bclr a0, a1, a2; bext a0, a1, a2
+     binv a0, a1, a2; bset a0, a1, a2; pack a0, a1, a2; packh a0, a1, a2; xperm4 a0, a1, a2
+     xperm8 a0, a1, a2; czero.eqz a0, a1, a2; czero.nez a0, a1, a2; clz a0, a1; ctz a0, a1; cpop a0, a1
+     sext.b a0, a1; sext.h a0, a1; zext.h a0, a1; orc.b a0, a1; brev8 a0, a1; rev8 a0, a1
+     rori a0, a1, 1; rori a0, a1, 31; bclri a0, a1, 5; bexti a0, a1, 31; binvi a0, a1, 0; bseti a0, a1, 7
+     cbo.inval (a0); cbo.clean (t6); cbo.flush (a1); cbo.zero (s0); wrs.nto; wrs.sto
+     c.lbu a0, 0(a1); c.lbu a2, 1(a3); c.lbu a4, 2(a5); c.lbu s0, 3(s1); c.lhu a0, 0(a1); c.lhu a0, 2(a1)
+     c.lh a0, 0(a1); c.lh a0, 2(a1); c.sb a0, 1(a1); c.sb a0, 2(a1); c.sh a0, 0(a1); c.sh a0, 2(a1)
+     c.zext.b a0; c.sext.b s0; c.zext.h a5; c.sext.h a1; c.not a2; c.mul a3, s1",
+    "add.uw a0, a1, a2; sh1add.uw a0, a1, a2; sh2add.uw a0, a1, a2; sh3add.uw a0, a1, a2; rolw a0, a1, a2
+     rorw a0, a1, a2; packw a0, a1, a2; clzw a0, a1; ctzw a0, a1; cpopw a0, a1; rori a0, a1, 63
+     bseti a0, a1, 63; roriw a0, a1, 31; slli.uw a0, a1, 33; c.zext.w a0",
+    "cm.push {ra}, -16; cm.push {ra, s0}, -32; cm.push {ra, s0-s1}, -64; cm.pop {ra, s0-s5}, 80
+     cm.popret {ra, s0-s11}, 112; cm.popretz {ra, s0-s9}, 112; cm.mva01s s1, s7; cm.mvsa01 s0, s1
+     cm.jt 0; cm.jt 31; cm.jalt 32; cm.jalt 255",
+];
+
+#[test]
+fn riscv_extensions_are_as_llvm_writes_them() {
+    const ASSEMBLER: &str = "llvm-mc-19";
+    let test = "riscv_extensions_are_as_llvm_writes_them";
+    if !has_objdump(test) {
+        return;
+    }
+    if Command::new(ASSEMBLER).arg("--version").output().is_err() {
+        println!("skipped: {test}: needs {ASSEMBLER}");
+        return;
+    }
+    let [both, only_64, tables] = EXTENSIONS;
+    let folder = tempfile::tempdir().expect("a folder");
+    let of_all = "+m,+zba,+zbb,+zbc,+zbs,+zbkb,+zbkx,+zicond,+zicbom,+zicboz,+zawrs,+zcb";
+    let mut compared = 0;
+    for (machine, source, more) in [
+        ("riscv32", both, ""),
+        ("riscv64", both, ""),
+        ("riscv64", only_64, ""),
+        ("riscv64", tables, ",+zcmp,+zcmt"),
+        (
+            "riscv32",
+            "cm.push {ra, s0-s2}, -16; cm.pop {ra, s0-s11}, 112; cm.jalt 77",
+            ",+zcmp,+zcmt",
+        ),
+    ] {
+        let features = format!("--mattr={of_all}{more}");
+        let (text, path) = (folder.path().join("code.s"), folder.path().join("code.o"));
+        fs::write(&text, source.replace(';', "\n") + "\n").expect("a source");
+        let arguments = ["-riscv-add-build-attributes", "-filetype=obj", &features];
+        let mut assembler = Command::new(ASSEMBLER);
+        let output = assembler.arg(format!("--triple={machine}")).args(arguments);
+        let output = output.arg(&text).arg("-o").arg(&path).output().expect("an assembler");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let theirs = theirs(&path, '#', &[&features]);
+        let ours = ours(&path, fs::read(&path).expect("an object"), &theirs).expect("code");
+        let ours = ours.into_iter().map(|(at, it)| (at, without_aliases(it))).collect::<Listing>();
+        compared += theirs.len();
+        assert_eq!(ours, theirs, "{machine}");
+    }
+    println!("{compared} instructions alike");
+    assert!(compared > 150, "{compared}");
+}
+
+#[test]
+fn what_refers_to_unknown_instructions_is_shown() {
+    use object::write::{Object, Relocation, Symbol, SymbolSection};
+    use object::{Architecture, BinaryFormat, Endianness, SectionKind, SymbolKind, SymbolScope};
+    for (machine, code, r#type, name) in [
+        // flh fa0, 0(a0); vldr s0, [r0]; the last word is no instruction of AArch64
+        (Architecture::Riscv64, 0x0005_1507u32, 27, "R_RISCV_LO12_I x"),
+        (Architecture::Arm, 0xed90_0a00, 81, "R_ARM_LDC_SB_G0 x"),
+        (Architecture::Aarch64, 0xffff_ffff, 277, "R_AARCH64_ADD_ABS_LO12_NC x"),
+    ] {
+        let mut file = Object::new(BinaryFormat::Elf, machine, Endianness::Little);
+        let text = file.add_section(Vec::new(), b".text".to_vec(), SectionKind::Text);
+        file.append_section_data(text, &code.to_le_bytes(), 4);
+        let symbol = file.add_symbol(Symbol {
+            name: b"x".to_vec(),
+            value: 0,
+            size: 0,
+            kind: SymbolKind::Unknown,
+            scope: SymbolScope::Dynamic,
+            weak: false,
+            section: SymbolSection::Undefined,
+            flags: object::SymbolFlags::None,
+        });
+        let flags = object::RelocationFlags::Elf { r_type: object::elf::RelocationType(r#type) };
+        let relocation = Relocation { offset: 0, symbol, addend: 0, flags };
+        file.add_relocation(text, relocation).expect("a relocation");
+        let input = Input::of(Path::new("code.o"), file.write().expect("an object"));
+        let mut shown = Vec::new();
+        for part in input.parts().expect("an object") {
+            disasm::disasm(&part, None, &mut shown).expect("code");
+        }
+        let shown = String::from_utf8(shown).expect("text");
+        assert!(shown.contains(name), "{machine:?}: {shown}");
+    }
 }
 
 /// An instruction in the words that both have for it, of several that the ABI's assemblers take.

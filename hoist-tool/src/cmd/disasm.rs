@@ -81,9 +81,9 @@ pub fn disasm(part: &Part<'_>, function: Option<&str>, out: &mut dyn Write) -> R
             (Box::new(arm::Arm::new(is_big)), Architecture::Arm.kinds())
         }
         EM_RISCV if file.encoding().is_64() => {
-            (Box::new(riscv::Riscv::new(true)), Architecture::Rv64.kinds())
+            (Box::new(riscv::Riscv::new(&file)), Architecture::Rv64.kinds())
         }
-        EM_RISCV => (Box::new(riscv::Riscv::new(false)), Architecture::Rv32.kinds()),
+        EM_RISCV => (Box::new(riscv::Riscv::new(&file)), Architecture::Rv32.kinds()),
         machine => match names::machine(machine) {
             Some(name) => bail!("disassembles x86-64, i386, AArch64, Arm and RISC-V, not {name}"),
             None => {

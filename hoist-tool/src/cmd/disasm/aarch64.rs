@@ -21,7 +21,7 @@ impl Decode for Aarch64 {
         };
         let Ok(instruction) = self.0.decode(&mut U8Reader::new(word)) else {
             let text = format!(".word {:#x}", u32::from_le_bytes(*word));
-            return Ok(Decoded { size: SIZE, text, remarks: Vec::new() });
+            return section.as_text(text, at, SIZE);
         };
         let distance = instruction.operands.iter().find_map(|operand| match operand {
             Operand::PCOffset(distance) => Some(*distance),

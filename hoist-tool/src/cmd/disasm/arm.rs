@@ -110,7 +110,7 @@ impl Decode for Arm {
                 (true, 2) => format!(".inst.n {word:#x}"),
                 (true, _) => format!(".inst.w {word:#x}"),
             };
-            return Ok(Decoded { size, text, remarks: Vec::new() });
+            return section.as_text(text, at, size);
         };
         correct(&mut instruction, word);
         if let Some(condition) = condition {

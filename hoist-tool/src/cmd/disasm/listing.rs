@@ -78,6 +78,15 @@ impl<'c, 'a> Section<'c, 'a> {
         self.targets.address(self.index, &self.header, address)
     }
 
+    /// An instruction of `size` bytes, nothing of whose text is a name: what refers to it is said behind it.
+    pub(super) fn as_text(&self, text: String, at: usize, size: usize) -> Result<Decoded> {
+        let mut remarks = Vec::new();
+        for record in self.targets.within(at as u64, (at + size) as u64) {
+            remarks.push(self.targets.remark(record)?);
+        }
+        Ok(Decoded { size, text, remarks })
+    }
+
     /// Data among code: a word, or a byte where there is no whole one.
     fn data(&self, at: usize, end: usize) -> Result<Decoded> {
         let bytes = self.bytes.get(at..end).unwrap_or_default();

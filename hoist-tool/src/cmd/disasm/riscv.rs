@@ -1,16 +1,41 @@
-//! Instructions of RISC-V, by rvdasm, whose text is that of GNU objdump.
+//! Instructions of RISC-V, by rvdasm, whose text is that of GNU objdump, and of what that does not know.
 
 use anyhow::Result;
+use elf_core::File;
+use elf_core::names::SHT_RISCV_ATTRIBUTES;
 use rvdasm::disassembler::{Disassembler, Xlen};
 
 use super::listing::{Decode, Decoded, Section};
 
+mod extensions;
+
 /// A decoder of code for registers of 32 or 64 bits.
-pub(super) struct Riscv(Disassembler);
+pub(super) struct Riscv {
+    decoder: Disassembler,
+    is_64: bool,
+    /// Whether there are the instructions of Zcmp or Zcmt in the place of those of Zcd.
+    has_tables: bool,
+}
 
 impl Riscv {
-    pub(super) fn new(is_64: bool) -> Self {
-        Self(Disassembler::new(if is_64 { Xlen::XLEN64 } else { Xlen::XLEN32 }))
+    /// For code of `file`.
+    pub(super) fn new(file: &File<'_>) -> Self {
+        let is_64 = file.encoding().is_64();
+        let decoder = Disassembler::new(if is_64 { Xlen::XLEN64 } else { Xlen::XLEN32 });
+        let mut attributes = file.sections().iter().filter(|it| it.r#type == SHT_RISCV_ATTRIBUTES);
+        let has_tables = attributes.any(|section| {
+            let bytes = file.section_data(&section).unwrap_or_default();
+            bytes.windows(5).any(|name| matches!(name, b"_zcmp" | b"_zcmt"))
+        });
+        Self { decoder, is_64, has_tables }
+    }
+
+    /// What rvdasm does not know.
+    fn extension(&self, word: u32, size: usize) -> Option<String> {
+        match size {
+            2 => extensions::short(word, self.is_64, self.has_tables),
+            _ => extensions::long(word, self.is_64),
+        }
     }
 }
 
@@ -26,9 +51,13 @@ impl Decode for Riscv {
         let Some(code) = bytes.get(..size) else { return Ok(Decoded::cut_off(bytes)) };
         word.iter_mut().zip(code).for_each(|(to, from)| *to = *from);
         let word = u32::from_le_bytes(word);
-        let Some(instruction) = self.0.disassmeble_one(word) else {
-            let text = format!(".insn {word:#x}");
-            return Ok(Decoded { size, text, remarks: Vec::new() });
+        let extension = self.extension(word, size);
+        let known = extension.is_none().then(|| self.decoder.disassmeble_one(word)).flatten();
+        let Some(instruction) = known else {
+            let text = extension.unwrap_or_else(|| format!(".insn {word:#x}"));
+            let mut decoded = section.as_text(text, at, size)?;
+            decoded.remarks.retain(is_remarkable);
+            return Ok(decoded);
         };
         let place = section.address(at);
         let (mut text, mut remarks, mut target) = (instruction.asm(place), Vec::new(), None);
@@ -39,8 +68,7 @@ impl Decode for Riscv {
                 _ => remarks.push(section.targets.remark(record)?),
             }
         }
-        // of nearly every instruction: what a linker may do is not what it does
-        remarks.retain(|remark| remark != "R_RISCV_RELAX");
+        remarks.retain(is_remarkable);
         if is_branch && let Some(start) = text.rfind("0x") {
             let address = text.get(start + 2..).and_then(|it| u64::from_str_radix(it, 16).ok());
             let name = target.or_else(|| section.name_of(address?));
@@ -51,4 +79,10 @@ impl Decode for Riscv {
         }
         Ok(Decoded { size, text: text.replace(',', ", "), remarks })
     }
+}
+
+/// Whether it is not said of nearly every instruction: what a linker may do is not what it does.
+#[expect(clippy::ptr_arg, reason = "as vectors ask it")]
+fn is_remarkable(remark: &String) -> bool {
+    remark != "R_RISCV_RELAX"
 }
