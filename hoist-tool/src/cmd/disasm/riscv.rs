@@ -56,7 +56,7 @@ impl Decode for Riscv {
         let Some(instruction) = known else {
             let text = extension.unwrap_or_else(|| format!(".insn {word:#x}"));
             let mut decoded = section.as_text(text, at, size)?;
-            decoded.remarks.retain(is_remarkable);
+            decoded.remarks.retain(|remark| is_remarkable(remark));
             return Ok(decoded);
         };
         let place = section.address(at);
@@ -68,7 +68,7 @@ impl Decode for Riscv {
                 _ => remarks.push(section.targets.remark(record)?),
             }
         }
-        remarks.retain(is_remarkable);
+        remarks.retain(|remark| is_remarkable(remark));
         if is_branch && let Some(start) = text.rfind("0x") {
             let address = text.get(start + 2..).and_then(|it| u64::from_str_radix(it, 16).ok());
             let name = target.or_else(|| section.name_of(address?));
@@ -82,7 +82,6 @@ impl Decode for Riscv {
 }
 
 /// Whether it is not said of nearly every instruction: what a linker may do is not what it does.
-#[expect(clippy::ptr_arg, reason = "as vectors ask it")]
-fn is_remarkable(remark: &String) -> bool {
+fn is_remarkable(remark: &str) -> bool {
     remark != "R_RISCV_RELAX"
 }

@@ -82,13 +82,13 @@ pub(super) fn long(word: u32, is_64: bool) -> Option<String> {
     }
     let (mask, bits) = if is_64 { (0xfc00_707f, 63) } else { (0xfe00_707f, 31) };
     let of_bits = OF_BITS.iter().find(|(code, _)| word & mask == *code).map(|(_, name)| *name);
-    let of_bits = of_bits.map(|name| (name, word >> 20 & bits)).or_else(|| match word {
+    let of_words = match word {
         _ if !is_64 => None,
         _ if word & 0xfe00_707f == 0x6000_501b => Some(("roriw", word >> 20 & 31)),
         _ if word & 0xfc00_707f == 0x0800_101b => Some(("slli.uw", word >> 20 & 63)),
         _ => None,
-    });
-    if let Some((name, bit)) = of_bits {
+    };
+    if let Some((name, bit)) = of_bits.map(|name| (name, word >> 20 & bits)).or(of_words) {
         return Some(format!("{name} {rd}, {rs1}, {bit}"));
     }
     if let Some((_, name)) = BLOCKS.iter().find(|(code, _)| word & 0xfff0_7fff == *code) {
