@@ -1,5 +1,5 @@
 //! Executables with their start files: what these begin and end stands together.
-#![cfg(all(test, feature = "linker-defined"))]
+#![cfg(all(test, feature = "alloc", feature = "linker-defined"))]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -10,3 +10,5 @@ pub(crate) const INDIRECT_FUNCTIONS: bool = cfg!(feature = "indirect-functions")
 pub(crate) const SYMBOL_VERSIONS: bool = cfg!(feature = "symbol-versions");
 /// Whether names mean what linkers make of them: where sections start and end, and that one of a name is enough.
 pub(crate) const LINKER_DEFINED: bool = cfg!(feature = "linker-defined");
+/// Whether an executable may have its start files: who links one has a heap.
+pub(crate) const START_FILES: bool = LINKER_DEFINED && cfg!(feature = "alloc");

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::model::edits::{Edit, EditRange};
-use crate::model::features::{LINKER_DEFINED, THREAD_LOCAL};
+use crate::model::features::{LINKER_DEFINED, START_FILES, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
 use crate::model::options::Options;
 use crate::model::spans::{Group, Spans, alignment_of, group_of};
@@ -86,7 +86,7 @@ fn place(
             && let Some(runs) = &mut runs
             && runs.enter(at, (file, &header), sections)
         {
-            if let Some(slot) = sections.get_mut(at) {
+            if START_FILES && let Some(slot) = sections.get_mut(at) {
                 slot.unwinding = is_unwinding(file, &header);
             }
             return Ok(());

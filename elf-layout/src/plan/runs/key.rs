@@ -1,6 +1,6 @@
 //! What of sections and symbols says that sections stand together.
 
-use crate::model::features::LINKER_DEFINED;
+use crate::model::features::{LINKER_DEFINED, START_FILES};
 #[cfg(feature = "alloc")]
 use crate::model::options::Options;
 #[cfg(feature = "alloc")]
@@ -29,7 +29,7 @@ pub(crate) struct Key<'a> {
 impl Key<'_> {
     /// Whether they are the unwinding tables of a program.
     pub(crate) fn is_frames(&self) -> bool {
-        self.array == Array::Part && self.name == FRAMES
+        START_FILES && self.array == Array::Part && self.name == FRAMES
     }
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn key<'a>(
         SHT_INIT_ARRAY => (Array::Init, &b".init_array"[..]),
         SHT_FINI_ARRAY => (Array::Fini, &b".fini_array"[..]),
         SHT_ARM_EXIDX if file.header().machine == EM_ARM => (Array::UnwindIndex, &b""[..]),
-        _ if gathers == Gathers::Parts && is_part(name) => {
+        _ if START_FILES && gathers == Gathers::Parts && is_part(name) => {
             return Some((Key { array: Array::Part, name }, (0, &[])));
         }
         _ if is_identifier(name) => return Some((Key { array: Array::Named, name }, (0, &[]))),
