@@ -234,7 +234,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// The unwinding tables (`.eh_frame`) that are loaded, as offset and size in bytes; a length of 0 follows each. Those of an
-    /// [executable](Options::executable) that has its start files stand together, with one behind the last.
+    /// [executable](crate::Options::executable) that has its start files stand together, with one behind the last.
     pub fn unwinding_tables(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let slots = self.sections.iter().filter(|slot| slot.unwinding && slot.size > 0);
         slots.filter_map(|slot| Some((self.offset_of(slot)?, slot.size)))
