@@ -58,8 +58,8 @@ fn what_fatbinary_writes_is_looked_at() {
     let folder = folder(&names);
     let at = folder.path();
     let plain = read(at, "lto-none.fatbin");
-    let gives = |name: &str| {
-        let file = fixture(name).display().to_string();
+    let gives = |file: &Path| {
+        let file = file.display();
         format!(
             "for word; do case $word in --create=*) /bin/cp '{file}' \"${{word#*=}}\";; esac; done"
         )
@@ -67,11 +67,14 @@ fn what_fatbinary_writes_is_looked_at() {
     let words = "echo \"$@\" >&2; exit 3";
     for (commands, told) in [
         (
-            gives("concat.fatbin"),
+            gives(&fixture("concat.fatbin")),
             "fatbinary has written concatenated for 0 of 9152 bytes, in place of nvvm for 75 of 2180",
         ),
-        (gives("zstd.fatbin"), "fatbinary has written another number of entries than one"),
-        (gives("t.cu"), "what fatbinary has written: no region at offset 0x0"),
+        (
+            gives(&fixture("zstd.fatbin")),
+            "fatbinary has written another number of entries than one",
+        ),
+        (gives(&fixture("t.cu")), "what fatbinary has written: no region at offset 0x0"),
         ("exit 0".to_owned(), "fatbinary has written nothing: exit status: 0"),
         (
             words.to_owned(),
@@ -87,9 +90,14 @@ fn what_fatbinary_writes_is_looked_at() {
         assert!(said.contains(told), "{said}");
         assert!(bytes == plain, "{commands}");
     }
-    // what is no smaller is left, what is the same code is taken; for a method it is not asked
+    // what has another size is left, what is the same code is taken; for a method it is not asked
     for (file, words, same, told) in [
-        ("lto-none.fatbin", "--mode balance", "lto-none.fatbin", "has written"),
+        (
+            "lto-none.fatbin",
+            "--mode balance",
+            "lto-none.fatbin",
+            "has written nvvm for 75 of 2184 bytes",
+        ),
         (
             "lto.fatbin",
             "--mode balance",
@@ -98,12 +106,19 @@ fn what_fatbinary_writes_is_looked_at() {
         ),
         ("lto.fatbin", "--with zstd", "lto-none.fatbin", "entries that stay as they are: 1"),
     ] {
-        let tool = stand_in(at, &gives(file));
+        let tool = stand_in(at, &gives(&fixture(file)));
         let words: Vec<_> = words.split(' ').collect();
         let (said, bytes) = recompressed(at, &words, Some(&tool));
         assert!(bytes == read(at, same), "{file} {words:?}: {said}");
         assert!(said.contains(told), "{file} {words:?}: {said}");
     }
+    // what fatbinary leaves, it has not compressed
+    let whole = at.join("lto-none.fatbin");
+    let mut bytes = plain;
+    bytes.last_mut().into_iter().for_each(|last| *last = 1);
+    fs::write(&whole, &bytes).expect("a file");
+    let (said, now) = recompressed(at, &["--mode", "balance"], Some(&stand_in(at, &gives(&whole))));
+    assert!(now == bytes && !said.contains("fatbinary") && !said.contains("stay"), "{said}");
 }
 
 /// By name in `xtask/skips.toml`.

@@ -193,7 +193,9 @@ fn nvvm<'a>(entry: RegionEntry<'a>, how: How, unpacking: &Unpacking) -> Stored<'
     };
     match stored {
         Ok(Some(stored)) => {
-            unpacking.add_packed(entry);
+            if matches!(stored, Stored::New { .. }) {
+                unpacking.add_packed(entry);
+            }
             return stored;
         }
         Ok(None) => unpacking.add_left(entry, None),

@@ -93,7 +93,7 @@ impl Unpacking {
         count(left, entry, refusal);
     }
 
-    /// Counts an entry of NVVM that fatbinary has compressed, or left because that is no smaller.
+    /// Counts an entry of NVVM that fatbinary has compressed.
     pub fn add_packed(&self, entry: RegionEntry<'_>) {
         count(&self.packed, entry, None);
     }
