@@ -13,7 +13,8 @@ mod common;
 use common::fixture;
 use elf_core::names::{
     DT_ANDROID_RELA, DT_ANDROID_RELASZ, DT_GNU_HASH, DT_JMPREL, DT_PLTREL, DT_PLTRELSZ, DT_RELA,
-    DT_RELAENT, DT_RELASZ, DT_RELR, DT_RELRENT, DT_RELRSZ, DT_SYMENT, PT_DYNAMIC, PT_LOAD,
+    DT_RELACOUNT, DT_RELAENT, DT_RELASZ, DT_RELR, DT_RELRENT, DT_RELRSZ, DT_SYMENT, PT_DYNAMIC,
+    PT_LOAD,
 };
 use elf_core::{DynamicSection, File};
 
@@ -100,4 +101,16 @@ fn segments_of_no_memory() {
         let file = File::parse(&bytes).unwrap();
         assert_eq!(file.offset_of(header.address + 0x10), found);
     }
+}
+
+/// What is said twice is what was said last, as dynamic linkers have it: they put entries into a table by their tags.
+#[test]
+fn the_last_of_several_entries_counts() {
+    let mut bytes = fixture("x86_64/libshared.so");
+    let records = |bytes: &[u8]| dynamic(bytes).relocations(DT_RELA).unwrap().unwrap().len();
+    assert_eq!((dynamic(&bytes).value(DT_RELASZ), records(&bytes)), (Some(72), 3));
+    let at = value_at(&bytes, DT_RELACOUNT);
+    put(&mut bytes, at - 8, DT_RELASZ);
+    put(&mut bytes, at, 24);
+    assert_eq!((dynamic(&bytes).value(DT_RELASZ), records(&bytes)), (Some(24), 1));
 }

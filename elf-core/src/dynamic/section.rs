@@ -140,10 +140,11 @@ impl<'a> DynamicSection<'a> {
         self.strings
     }
 
-    /// The number or address of the first entry with this tag: `DT_*`.
+    /// The number or address of the entry with this tag (`DT_*`); of several the last one's, as dynamic linkers read them.
     #[must_use]
     pub fn value(&self, tag: u64) -> Option<u64> {
-        self.entries.iter().find(|entry| entry.tag == tag.cast_signed()).map(|entry| entry.value)
+        let mut entries = self.entries.iter().rev();
+        entries.find(|entry| entry.tag == tag.cast_signed()).map(|entry| entry.value)
     }
 
     /// The text that an entry's value stands for, if the entry is one that names something.
