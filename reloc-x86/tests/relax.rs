@@ -5,7 +5,8 @@
 use elf_core::{Arch, Query, Reach, Record, SectionMut, Site, Special, apply_rewrite, find};
 use reloc_x86::i386::R_386_GOT32X;
 use reloc_x86::x86_64::{
-    R_X86_64_CODE_4_GOTPCRELX, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX, R_X86_64_REX_GOTPCRELX,
+    R_X86_64_32, R_X86_64_32S, R_X86_64_CODE_4_GOTPCRELX, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX,
+    R_X86_64_REX_GOTPCRELX,
 };
 use reloc_x86::{I386, X86_64};
 
@@ -32,6 +33,13 @@ fn relaxed<A: Arch>(
     let mut section = SectionMut { bytes: &mut bytes, address: PLACE, big_endian: false };
     apply_rewrite::<A>(&rewrite, &mut section, &symbol).unwrap();
     Some(bytes)
+}
+
+/// The number of the relocation that relaxed code has.
+fn relaxed_as<A: Arch>(code: &[u8], r#type: u32, reach: Reach) -> Option<u32> {
+    let record = Record { offset: code.len() as u64 - 4, symbol: 1, r#type, addend: Some(-4) };
+    let Special::Relax(relax) = find(A::KINDS, r#type)?.special else { return None };
+    Some(relax(&Site::new(code, &[record], 0)?, reach)?.records.first()?.as_ref()?.r#type)
 }
 
 /// `words` and a field, which is `value`.
@@ -88,6 +96,17 @@ fn x86_64() {
         code(&[0xd5, 0x19, 0x81, 0xc1], SYMBOL)
     );
 
+    // of 32 bits, where the number has no sign: mov foo, %r9d; cmp foo, %r25d
+    let test = |words: &[u8], r#type| relaxed_as::<X86_64>(&code(words, 0).unwrap(), r#type, LOW);
+    assert_eq!(
+        relaxed(&[0x44, 0x8b, 0x0d], R_X86_64_REX_GOTPCRELX, LOW),
+        code(&[0x41, 0xc7, 0xc1], SYMBOL)
+    );
+    assert_eq!(test(&[0x44, 0x8b, 0x0d], R_X86_64_REX_GOTPCRELX), Some(R_X86_64_32));
+    assert_eq!(test(&load, R_X86_64_REX_GOTPCRELX), Some(R_X86_64_32S));
+    assert_eq!(test(&[0xd5, 0x44, 0x3b, 0x0d], R_X86_64_CODE_4_GOTPCRELX), Some(R_X86_64_32));
+    assert_eq!(test(&[0xd5, 0x4c, 0x3b, 0x0d], R_X86_64_CODE_4_GOTPCRELX), Some(R_X86_64_32S));
+
     // what stays: too far, push, movb, another operand, a prefix that is none, REX2 that is called REX, map 1
     assert_eq!(relaxed(&load, R_X86_64_REX_GOTPCRELX, Reach { low: false, ..LOW }), None);
     assert_eq!(relaxed(&[0x4c, 0x85, 0x15], R_X86_64_REX_GOTPCRELX, NEAR), None);
@@ -98,10 +117,17 @@ fn x86_64() {
     assert_eq!(relaxed(&[0xd5, 0x48, 0x03, 0x0d], R_X86_64_REX_GOTPCRELX, BOTH), None);
     assert_eq!(relaxed(&[0xd5, 0xc8, 0x8b, 0x0d], R_X86_64_CODE_4_GOTPCRELX, BOTH), None);
     assert_eq!(relaxed(&load, R_X86_64_GOTPCREL, BOTH), None);
+    // of a prefix, an opcode and an operand: what looks like a load but for one of them
+    for words in [[0x5c, 0x8b, 0x0d], [0x4c, 0x89, 0x0d], [0x4c, 0x8b, 0x88], [0x4c, 0x8b, 0x0c]] {
+        assert_eq!(relaxed(&words, R_X86_64_REX_GOTPCRELX, NEAR), None, "{words:x?}");
+    }
     // half an instruction, or another part of the entry
     assert_eq!(relaxed(&[0x0d], R_X86_64_GOTPCRELX, BOTH), None);
     let half = code(&load, 0).unwrap();
-    assert_eq!(self::relaxed::<X86_64>(&half, R_X86_64_REX_GOTPCRELX, Some(0), BOTH), None);
+    for addend in [0, 4, -3] {
+        let relaxed = self::relaxed::<X86_64>(&half, R_X86_64_REX_GOTPCRELX, Some(addend), BOTH);
+        assert_eq!(relaxed, None);
+    }
 }
 
 #[test]
