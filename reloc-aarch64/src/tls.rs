@@ -20,6 +20,7 @@ pub(crate) const DESC_ADD: Transition = Transition::new(descriptor_add);
 pub(crate) const DESC_CALL: Transition = Transition::new(descriptor_call);
 
 const MOVZ_HIGH: u32 = 0xd2a0_0000; // movz xN, #.., lsl #16
+const MOVZ: u32 = 0xd280_0000; // movz xN, #..
 const MOVK: u32 = 0xf280_0000; // movk xN, #..
 const NOP: u32 = 0xd503_201f;
 const MRS_X0: u32 = 0xd53b_d040; // mrs x0, tpidr_el0
@@ -128,11 +129,16 @@ fn initial_page(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u6
     replace(code, place, [Form::ADRP], [new]).map(|()| 0)
 }
 
-/// `ldr xN, [xN, :gottprel_lo12:x]`
+/// `ldr xN, [xM, :gottprel_lo12:x]`: into the other half of xM, or of another register where all is in this half.
 fn initial_load(code: &mut [u8], place: usize, offsets: &TpOffsets) -> Option<u64> {
-    let register = destination(code, place)?;
-    let new = MOVK | halves(offsets)?.1 | register;
-    replace(code, place, [Form::LDR], [new]).map(|()| 0)
+    let word = u32::from_le_bytes(*sequence(code, place, 0)?);
+    let (register, base) = (word & 0x1f, word >> 5 & 0x1f);
+    let new = match halves(offsets)? {
+        (_, low) if register == base => MOVK | low,
+        (0, low) => MOVZ | low,
+        _ => return None,
+    };
+    replace(code, place, [Form::LDR], [new | register]).map(|()| 0)
 }
 
 /// `ldr x1, :tlsdesc:x`
@@ -194,6 +200,40 @@ mod tests {
                 }
             }
         }
+    }
+
+    /// Linkers fill half of a register that nobody has set, if another one has the page's address.
+    #[test]
+    fn initial_exec_of_two_registers() {
+        let load = |register: u32, variable| {
+            let mut code = (0xf940_0020 | register).to_le_bytes(); // ldr xN, [x1, :gottprel_lo12:x]
+            let kind = find(KINDS, R_AARCH64_TLSIE_LD64_GOTTPREL_LO12_NC);
+            let transition = kind.and_then(transition).unwrap();
+            let done = (transition.rewrite)(&mut code, 0, &TpOffsets::new(variable, 16));
+            done.map(|_| u32::from_le_bytes(code))
+        };
+        assert_eq!(load(1, 0x12_3450), Some(0xf286_8a01)); // movk x1, #0x3450
+        assert_eq!(load(0, 0x3450), Some(0xd286_8a00)); // movz x0, #0x3450
+        assert_eq!(load(0, 0x12_3450), None);
+    }
+
+    /// `:tlsldm:` of a block that is not at the start, as its alignment may have it.
+    #[test]
+    fn blocks_far_from_the_thread_pointer() {
+        let rewrite = |block| {
+            let words: [u32; 2] = [0x9100_0000, 0x9400_0000]; // add x0, x0, :tlsldm_lo12_nc:x; bl
+            let mut code: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+            let kind = find(KINDS, R_AARCH64_TLSLD_ADD_LO12_NC);
+            let transition = kind.and_then(transition).unwrap();
+            let done = (transition.rewrite)(&mut code, 0, &TpOffsets::new(0, block));
+            done.map(|_| code.as_chunks::<4>().0.iter().map(|it| u32::from_le_bytes(*it)).collect())
+        };
+        // add x0, x0, #0x10; nop
+        assert_eq!(rewrite(0x10), Some(vec![0x9100_4000, NOP]));
+        // add x0, x0, #0x10; add x0, x0, #2, lsl #12
+        assert_eq!(rewrite(0x2010), Some(vec![0x9100_4000, 0x9140_0800]));
+        assert_eq!(rewrite(0xff_f000), Some(vec![0x9100_0000, 0x917f_fc00]));
+        assert_eq!(rewrite(0x100_0000), None);
     }
 
     #[test]

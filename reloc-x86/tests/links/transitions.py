@@ -1,20 +1,22 @@
 #!/usr/bin/env python3
 """Asks GNU ld and lld what code that uses thread-local variables becomes in an executable.
 
-    transitions.py > transitions.txt      (needs binutils, lld-19, llvm-22, lld-22)
+    transitions.py x86|aarch64 > transitions.txt      (needs binutils of the architecture, lld-19, llvm-22, lld-22)
 
 Each question is a piece of assembly in an object of its own, linked alone. What is written down is the code before, as the assembler
-made it, and after, as each linker left it; the first record of it and where that of the call is, if it has one.
+made it, and after, as each linker left it, and its records.
 """
-import re, struct, subprocess, tempfile
+import re, struct, subprocess, sys, tempfile
 
 X86_64 = ["rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi"] + [f"r{n}" for n in range(8, 16)]
 I386 = ["eax", "ecx", "edx", "ebx", "esp", "ebp", "esi", "edi"]
+NOP = 0xD503201F
 TOOLS = {
     "x86_64": (["as", "--64"], ["ld", "-m", "elf_x86_64"], ["ld.lld-19", "-m", "elf_x86_64"]),
     # GNU ld 2.40 knows no registers of APX
     "apx": (["llvm-mc-22", "-triple", "x86_64", "-filetype=obj"], None, ["ld.lld-22", "-m", "elf_x86_64"]),
     "i386": (["as", "--32"], ["ld", "-m", "elf_i386"], ["ld.lld-19", "-m", "elf_i386"]),
+    "aarch64": (["aarch64-linux-gnu-as"], ["aarch64-linux-gnu-ld"], ["ld.lld-19", "-m", "aarch64linux"]),
 }
 
 
@@ -91,6 +93,21 @@ def i386():
         yield f"call *x@tlscall(%{register})"
 
 
+def aarch64():
+    call = "bl __tls_get_addr; nop"
+    for x in ("x", "y"):
+        yield f"adr x0, :tlsgd:{x}; {call}"
+        yield f"adrp x0, :tlsgd:{x}; add x0, x0, :tlsgd_lo12:{x}; {call}"
+        yield f"adrp x0, :tlsldm:{x}; add x0, x0, :tlsldm_lo12_nc:{x}; {call}"
+        for register in (0, 9, 30):
+            yield f"adrp x{register}, :gottprel:{x}; ldr x{register}, [x{register}, :gottprel_lo12:{x}]"
+        for register in (1, 2, 17):
+            page = f"adrp x0, :tlsdesc:{x}; ldr x{register}, [x0, :tlsdesc_lo12:{x}]; "
+            yield page + f"add x0, x0, :tlsdesc_lo12:{x}; .tlsdesccall {x}; blr x{register}"
+        yield f"ldr x1, :tlsdesc:{x}; adr x0, :tlsdesc:{x}; .tlsdesccall {x}; blr x1"
+        yield f"adrp x1, :gottprel:{x}; nop; ldr x1, [x1, :gottprel_lo12:{x}]; mrs x0, tpidr_el0; add x0, x0, x1"
+
+
 def read(path):
     """The bytes of `.text`."""
     with open(path, "rb") as file:
@@ -105,9 +122,11 @@ def read(path):
 
 def ask(arch, code):
     assemble, *linkers = TOOLS[arch]
+    end = struct.pack("<2I", NOP, NOP) if arch == "aarch64" else b"\x90" * 8
     with tempfile.TemporaryDirectory() as folder:
-        source = f'.text\n{code.replace("; ", chr(10))}\n.fill 8, 1, 0x90\n'
-        source += '.section .tdata, "awT", @progbits\n.fill 44\n.globl x\nx: .fill 20\n'
+        source = f'.text\n{code.replace("; ", chr(10))}\n.byte {", ".join(map(str, end))}\n'
+        source += '.section .tdata, "awT", %progbits\n.fill 44\n.globl x\nx: .fill 20\n'
+        source += '.section .tbss, "awT", %nobits\n.fill 0x123400\n.globl y\ny: .fill 4\n' if arch == "aarch64" else ""
         source += ".data\n.globl __tls_get_addr, ___tls_get_addr\n__tls_get_addr: ___tls_get_addr:\n"
         with open(f"{folder}/a.s", "w") as file:
             file.write(source)
@@ -117,9 +136,7 @@ def ask(arch, code):
         before = read(f"{folder}/a.o")
         records = subprocess.run(["llvm-readelf-22", "-rW", "a.o"], cwd=folder, capture_output=True, text=True, check=True).stdout
         records = re.findall(r"^([0-9a-f]+) +[0-9a-f]+ +(R_\w+)(?:.* ([+-]) ([0-9a-f]+))?", records, re.M)
-        (place, kind, sign, addend), *call = records
-        addend = int(sign + addend, 16) if addend else 0
-        distance = int(call[0][0], 16) - int(place, 16) if call else 0
+        records = [f"{kind}:{int(place, 16)}:{int(sign + addend, 16) if addend else 0}" for place, kind, sign, addend in records]
         answers = []
         for linker in linkers:
             if not linker:
@@ -127,16 +144,23 @@ def ask(arch, code):
                 continue
             run = subprocess.run([*linker, "-static", "-e", "0", "a.o", "-o", "a.out"], cwd=folder, capture_output=True, text=True)
             after = read(f"{folder}/a.out")[: len(before)] if run.returncode == 0 else b""
-            answers.append(after[:-8].hex() if after[-8:] == b"\x90" * 8 else "-")
-        return f"{kind} {int(place, 16)} {addend} {distance} {before[:-8].hex()} {' '.join(answers)}"
+            answers.append(after[:-8].hex() if after.endswith(end) else "-")
+        return " ".join([before[:-8].hex(), *answers, *records])
 
 
-print("# Made by reloc-x86/tests/links/transitions.py.")
-linkers = [TOOLS["i386"][1], TOOLS["i386"][2], TOOLS["apx"][2]]
-versions = [subprocess.run([linker[0], "--version"], capture_output=True, text=True).stdout.split("\n")[0] for linker in linkers]
-print(f"# ld: {versions[0]}; lld: {versions[1]}, and {versions[2]} of registers of APX.")
-print("# The variable is 20 bytes before the end of a block of 64. `-`: the linker refuses, `?`: it was not asked.")
-print("# kind, place, addend, how far from the place the call's record is; code before; after by ld and by lld")
-for arch, pieces in (("x86_64", x86_64()), ("apx", apx()), ("i386", i386())):
+asked = {
+    "x86": (("x86_64", x86_64()), ("apx", apx()), ("i386", i386())),
+    "aarch64": (("aarch64", aarch64()),),
+}[sys.argv[1]]
+print(f"# Made by reloc-x86/tests/links/transitions.py {sys.argv[1]}.")
+linkers = {linker[0]: None for arch, _ in asked for linker in TOOLS[arch][1:] if linker}
+versions = [subprocess.run([linker, "--version"], capture_output=True, text=True).stdout.split("\n")[0] for linker in linkers]
+print(f"# ld, lld: {'; '.join(versions)}")
+if sys.argv[1] == "x86":
+    print("# x is 20 bytes before the end of a block of 64. `-`: the linker refuses, `?`: it was not asked.")
+else:
+    print("# x is 60 bytes behind the thread pointer, y 0x123450. `-`: the linker refuses.")
+print("# code before; after by ld and by lld; records: kind, place, addend")
+for arch, pieces in asked:
     for piece in pieces:
         print(ask(arch, piece), "#", piece)
