@@ -72,7 +72,10 @@ mod program;
 mod signature;
 #[expect(unsafe_code, reason = "declares what callers must uphold")]
 mod spec;
+#[cfg(not(feature = "std"))]
 mod sync;
+#[cfg(feature = "std")]
+pub mod sync;
 #[expect(unsafe_code, reason = "copies into and out of buffers that nobody else uses")]
 mod transfer;
 mod uses;

@@ -1,8 +1,19 @@
-//! Locks: the system's if there is one, else one that spins; and one that spins always.
+//! Locks: the system's if there is one, else one that spins; and one that spins always. Those of the system are free when a process forks, so that
+//! its child can use what they guard.
 
-/// A value behind a lock that is held for a few steps, never over a call of somebody else. It is given back with a store, where
-/// the system's lock has to ask whether anybody sleeps.
-pub(crate) type SpinLock<T> = spin::mutex::SpinMutex<T, Relax>;
+#[cfg(all(feature = "std", unix, not(miri)))]
+#[expect(unsafe_code, reason = "declares functions of the C library")]
+mod forks;
+#[cfg(all(feature = "std", not(all(unix, not(miri)))))]
+#[path = "sync/elsewhere.rs"]
+mod forks;
+#[cfg(feature = "std")]
+mod locks;
+
+#[cfg(feature = "std")]
+pub use forks::{Held, generation, hold};
+#[cfg(feature = "std")]
+pub use locks::{Guard, Mutex, MutexGuard, OnceLock, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// What to do while another thread has it: let it go on, if there is a system to ask for that.
 #[cfg(feature = "std")]
@@ -10,36 +21,50 @@ type Relax = spin::Yield;
 #[cfg(not(feature = "std"))]
 type Relax = spin::Spin;
 
-/// A value behind a lock.
-#[derive(Debug, Default)]
-pub(crate) struct Mutex<T>(Inner<T>);
+/// A value behind a lock that is held for a few steps, never over a call of somebody else. It is given back with a store, where
+/// the system's lock has to ask whether anybody sleeps.
+#[derive(Debug)]
+pub(crate) struct SpinLock<T>(spin::mutex::SpinMutex<T, Relax>);
 
-#[cfg(not(feature = "std"))]
-type Inner<T> = spin::Mutex<T>;
-#[cfg(feature = "std")]
-type Inner<T> = std::sync::Mutex<T>;
-
-impl<T> Mutex<T> {
+impl<T> SpinLock<T> {
     /// A lock around `value`.
     pub(crate) const fn new(value: T) -> Self {
-        Self(Inner::new(value))
+        Self(spin::mutex::SpinMutex::new(value))
     }
 
-    /// Waits for the lock. Nothing that runs under one of our locks panics halfway, so that a poisoned one is as good.
+    /// Waits for the lock.
     #[cfg(feature = "std")]
-    pub(crate) fn lock(&self) -> std::sync::MutexGuard<'_, T> {
-        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    pub(crate) fn lock(&self) -> Guard<spin::mutex::SpinMutexGuard<'_, T, Relax>> {
+        let held = hold();
+        Guard::new(self.0.lock(), held)
     }
 
     /// Waits for the lock.
     #[cfg(not(feature = "std"))]
-    pub(crate) fn lock(&self) -> spin::MutexGuard<'_, T> {
+    pub(crate) fn lock(&self) -> spin::mutex::SpinMutexGuard<'_, T, Relax> {
         self.0.lock()
     }
 
     /// The value, without waiting: nobody else has it.
-    #[cfg(feature = "disk")]
     pub(crate) fn get_mut(&mut self) -> &mut T {
-        self.0.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.0.get_mut()
+    }
+}
+
+/// A value behind a lock.
+#[cfg(not(feature = "std"))]
+#[derive(Debug, Default)]
+pub(crate) struct Mutex<T>(spin::Mutex<T>);
+
+#[cfg(not(feature = "std"))]
+impl<T> Mutex<T> {
+    /// A lock around `value`.
+    pub(crate) const fn new(value: T) -> Self {
+        Self(spin::Mutex::new(value))
+    }
+
+    /// Waits for the lock.
+    pub(crate) fn lock(&self) -> spin::MutexGuard<'_, T> {
+        self.0.lock()
     }
 }

@@ -7,14 +7,14 @@ use crate::descriptions;
 use crate::library_words::{self, Place};
 use crate::memory::{Mapping, MappingOptions};
 use core::ops::ControlFlow;
+use exec_core::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// New addresses by old ones.
 static MOVED: Mutex<BTreeMap<u64, u64>> = Mutex::new(BTreeMap::new());
 
 fn moved() -> MutexGuard<'static, BTreeMap<u64, u64>> {
-    MOVED.lock().unwrap_or_else(PoisonError::into_inner)
+    MOVED.lock()
 }
 
 /// Where the variable is now that the dynamic loader has at `address`.

@@ -87,6 +87,8 @@ pub(crate) fn each<F: FnMut(&Description<'_>) -> ControlFlow<()>>(mut look: F) {
         let (info, look) = unsafe { (&*info, &mut *look.cast::<F>()) };
         c_int::from(look(&Description(info)).is_break())
     }
+    // the dynamic loader's lock for this stays in a child as it was
+    let _held = exec_core::sync::hold();
     // SAFETY: the callback has the type asked for, and what it is given outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(show::<F>), (&raw mut look).cast()) };
 }

@@ -14,9 +14,10 @@
 
 use crate::word::wide;
 use core::num::NonZero;
+use exec_core::sync::Mutex;
 use std::path::Path;
 use std::string::String;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::{fs, io, thread};
 
 use exec_core::{
@@ -128,7 +129,7 @@ impl HostDevice {
     /// # Safety
     /// The library's constructors run.
     pub unsafe fn open(&self, library: impl AsRef<Path>) -> Result<(), Error> {
-        let mut process = self.0.process.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut process = self.0.process.lock();
         // SAFETY: the caller guarantees the library.
         unsafe { process.open(library) }.map_err(|error| Error::Load(Arc::new(error)))
     }

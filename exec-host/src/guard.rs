@@ -10,8 +10,8 @@ use core::cell::Cell;
 use core::ffi::{c_int, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicI32, Ordering};
+use exec_core::sync::Mutex;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 use exec_core::Signal;
 
@@ -49,7 +49,7 @@ static PROCESS: AtomicI32 = AtomicI32::new(0);
 /// What the system says; more handlers in front of ours than are remembered.
 pub(crate) fn install() -> io::Result<()> {
     static TURN: Mutex<bool> = Mutex::new(false);
-    let mut is_told_of_forks = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut is_told_of_forks = TURN.lock();
     if !*is_told_of_forks {
         // SAFETY: the function may be called in a child, where it stores a number.
         let outcome = unsafe { libc::pthread_atfork(None, None, Some(note_process)) };

@@ -13,9 +13,10 @@ use core::ptr;
 use core::sync::atomic::Ordering;
 use elf_core::{Name, SegmentFlags};
 use elf_layout::Segment;
+use exec_core::sync::{Mutex, MutexGuard};
 use slot::{Function, Slot};
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Functions by name that are compiled when they are called for the first time: a source of [`Symbols`] for loads whose code calls them.
 ///
@@ -169,12 +170,12 @@ impl LazyFunctions {
 
 impl Functions {
     fn by_name(&self) -> MutexGuard<'_, ByName> {
-        self.by_name.lock().unwrap_or_else(PoisonError::into_inner)
+        self.by_name.lock()
     }
 
     /// A stub and its slot.
     fn take(&self) -> Result<(u64, u64), Error> {
-        let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut pages = self.pages.lock();
         let page_size = rustix::param::page_size() as u64;
         if pages.last().is_none_or(|page| page.used == page_size) {
             pages.push(Page::new(page_size)?);

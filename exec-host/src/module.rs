@@ -23,7 +23,8 @@ use core::ffi::{c_char, c_int};
 use core::fmt;
 use core::ops::Range;
 use elf_core::{File, Name, SegmentFlags};
-use std::sync::{Arc, Once, OnceLock};
+use exec_core::sync::OnceLock;
+use std::sync::{Arc, Once};
 
 /// Objects in executable memory. Dropping it runs what their code has registered with `__cxa_atexit`, then, if it was
 /// [initialized](Self::initialize), their destructors, and gives everything back: [when](crate#unloading), and [what forks

@@ -5,16 +5,18 @@ use crate::copy_relocations;
 use crate::descriptions;
 use crate::error::Error;
 use crate::external::External;
+use crate::opened::Opened;
 use core::ffi::{c_int, c_void};
 use core::ops::{ControlFlow, Range};
 use elf_core::Name;
 use elf_layout::is_linker_defined;
+use exec_core::sync::Mutex;
 use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LAZY, RTLD_LOCAL, RTLD_NOW};
 use std::collections::BTreeMap;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::symbols::{Found, Symbols};
 use crate::threads::Variables;
@@ -36,9 +38,9 @@ use crate::word;
 /// ```
 #[derive(Debug)]
 pub struct Process {
-    libraries: Vec<Arc<Library>>,
+    libraries: Vec<Arc<Opened>>,
     /// Libraries that others have opened, by where they start.
-    kept: BTreeMap<u64, Arc<Library>>,
+    kept: BTreeMap<u64, Arc<Opened>>,
     known: Option<Known>,
     variables: Variables,
     copy_relocations: bool,
@@ -80,11 +82,10 @@ impl Process {
     #[must_use]
     pub fn new() -> Self {
         // each opens them: debuggers look at the dynamic loader's list then, and set breakpoints in modules that came and went
-        // SAFETY: the program's constructors have run; the mathematical library has none that do anything.
-        let opened = unsafe {
-            let this = Library::open(None::<&OsStr>, RTLD_LAZY | RTLD_LOCAL);
-            [this, Library::new(LIBM)]
-        };
+        let opened = [None, Some(OsStr::new(LIBM))].map(|name| {
+            // SAFETY: the program's constructors have run; the mathematical library has none that do anything.
+            Opened::quiet(|| unsafe { Library::open(name, RTLD_LAZY | RTLD_LOCAL) })
+        });
         let libraries = opened.into_iter().flatten().map(Arc::new).collect();
         let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
         Self { libraries, kept, known, variables, copy_relocations: false }
@@ -121,7 +122,7 @@ impl Process {
         // SAFETY: the caller guarantees the library.
         let library = unsafe { Library::open(Some(library), flags) }
             .map_err(|error| Error::Library(Box::new(error)))?;
-        self.libraries.push(Arc::new(self.variables.settle(library)));
+        self.libraries.push(Arc::new(self.variables.settle(library).into()));
         Ok(())
     }
 
@@ -150,7 +151,7 @@ impl Process {
     }
 
     /// The symbol of this name, and the library that has it.
-    fn find_in_library(&mut self, name: Name<'_>) -> Option<(External, Arc<Library>)> {
+    fn find_in_library(&mut self, name: Name<'_>) -> Option<(External, Arc<Opened>)> {
         // old libraries show where they end themselves
         if is_linker_defined(name) || OWN.iter().any(|own| name == *own) {
             return None;
@@ -223,7 +224,7 @@ impl Process {
     }
 
     /// What keeps a symbol: the library that it was found in, or, if it was found among all that are open, the one that has it.
-    fn keeper(&mut self, number: usize, address: u64, known: &Segments) -> Option<Arc<Library>> {
+    fn keeper(&mut self, number: usize, address: u64, known: &Segments) -> Option<Arc<Opened>> {
         let asked = Arc::clone(self.libraries.get(number)?);
         if number > 0 {
             return Some(asked);
@@ -240,6 +241,7 @@ impl Process {
             // SAFETY: it is not loaded by this if it is not there already, so that no constructor runs.
             unsafe { Library::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) }
         });
+        let kept = kept.map(|library| library.map(Opened::from));
         let kept = kept.and_then(Result::ok).map_or(asked, Arc::new);
         self.kept.insert(range.start, Arc::clone(&kept));
         Some(kept)
@@ -255,7 +257,7 @@ impl Segments {
     /// The segments of everything that the dynamic loader has loaded after these changes, looked up once for all who ask.
     fn shared(changes: Changes) -> Arc<Self> {
         static LATEST: Mutex<Option<Known>> = Mutex::new(None);
-        let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = || LATEST.lock();
         if let Some((of, known)) = &*latest()
             && *of == changes
             && changes != (0, 0)

@@ -4,8 +4,8 @@ use crate::Host;
 use crate::error::Error;
 use crate::memory::Mapping;
 use elf_layout::Layout;
+use exec_core::sync::Mutex;
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 
 /// The functions of a load that may be replaced.
 #[derive(Debug, Default)]
@@ -52,7 +52,7 @@ impl Switches {
 
     /// Leads an entry elsewhere. Gives the number under which that is undone.
     pub(crate) fn lead(&self, memory: &Mapping, entry: u64, address: u64) -> Result<u64, Error> {
-        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut targets = self.targets.lock();
         let stack = targets.entry(entry).or_default();
         let number = stack.last().map_or(0, |last| last.number.wrapping_add(1));
         memory.write_word(entry, address)?;
@@ -62,7 +62,7 @@ impl Switches {
 
     /// Undoes one replacement: the one before it counts, or the function itself.
     pub(crate) fn undo(&self, memory: &Mapping, switch: Switch, number: u64) {
-        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut targets = self.targets.lock();
         let Some(stack) = targets.get_mut(&switch.entry) else { return };
         stack.retain(|target| target.number != number);
         let address = stack.last().map_or(switch.function, |last| last.address);

@@ -3,7 +3,7 @@
 use crate::c_library::types::{Function, TypedFunction};
 use core::cell::RefCell;
 use core::ffi::{c_int, c_void};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use exec_core::sync::{Mutex, MutexGuard, OnceLock};
 
 /// What is called before a fork, after it in the parent, and in the child.
 type Around = [Option<TypedFunction>; 3];
@@ -20,14 +20,12 @@ unsafe impl Send for Lists {}
 static LISTS: Mutex<Lists> = Mutex::new(Lists { forks: Vec::new(), quick_exits: Vec::new() });
 
 fn lists() -> MutexGuard<'static, Lists> {
-    LISTS.lock().unwrap_or_else(PoisonError::into_inner)
+    LISTS.lock()
 }
 
-/// A fork of this thread: what is called after it, and the lock, which no other thread must have in the child.
-type Fork = (Vec<Around>, MutexGuard<'static, Lists>);
-
 std::thread_local! {
-    static FORK: RefCell<Option<Fork>> = const { RefCell::new(None) };
+    /// What is called after a fork of this thread.
+    static FORK: RefCell<Vec<Around>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Calls one of each, if it is there.
@@ -42,15 +40,12 @@ fn call(functions: impl Iterator<Item = Option<TypedFunction>>) {
 extern "C" fn before() {
     let all: Vec<Around> = lists().forks.iter().map(|(around, _)| *around).collect();
     call(all.iter().rev().map(|[before, ..]| *before));
-    FORK.set(Some((all, lists())));
+    FORK.set(all);
 }
 
 /// The first one first, in the parent (1) or in the child (2).
 fn after(which: usize) {
-    if let Some((all, lock)) = FORK.take() {
-        drop(lock);
-        call(all.iter().map(|around| around.get(which).copied().flatten()));
-    }
+    call(FORK.take().iter().map(|around| around.get(which).copied().flatten()));
 }
 
 extern "C" fn in_parent() {

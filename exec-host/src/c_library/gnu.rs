@@ -5,7 +5,7 @@ use crate::word::Symbol;
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::MaybeUninit;
 use core::ptr;
-use std::sync::OnceLock;
+use exec_core::sync::{OnceLock, hold};
 
 /// The address of a symbol of this version, null if there is none.
 ///
@@ -137,6 +137,8 @@ pub(crate) unsafe fn at_fork(
 /// # Safety
 /// It ends now.
 pub(crate) unsafe fn finalize(handle: *mut c_void) {
+    // the C library's lock for this stays in a child as it was. What is called may fork, which then waits in vain
+    let _held = hold();
     unsafe extern "C" {
         fn __cxa_finalize(handle: *mut c_void);
     }

@@ -9,7 +9,7 @@ use core::cell::{Cell, RefCell};
 use core::ffi::{CStr, c_int, c_void};
 use core::mem::ManuallyDrop;
 use core::ptr;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use exec_core::sync::{Mutex, OnceLock};
 
 /// The address of a symbol, null if there is none: it stands for each version.
 ///
@@ -105,7 +105,7 @@ static AT_END: Mutex<Vec<AtEnd>> = Mutex::new(Vec::new());
 /// What is meant may be called now.
 unsafe fn call(is_meant: impl Fn(&AtEnd) -> bool) {
     let next = || {
-        let mut list = AT_END.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut list = AT_END.lock();
         let last = list.iter().rposition(&is_meant)?;
         Some(list.remove(last))
     };
@@ -146,7 +146,7 @@ pub(crate) unsafe fn at_exit(
         return -1;
     }
     let registered = AtEnd { function, argument, handle };
-    AT_END.lock().unwrap_or_else(PoisonError::into_inner).push(registered);
+    AT_END.lock().push(registered);
     0
 }
 

@@ -1,7 +1,8 @@
 //! Loaded images, and which function an address is in.
 
+use exec_core::sync::Mutex;
 use std::string::String;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use elf_core::names::STT_FUNC;
 
@@ -22,7 +23,7 @@ impl HostImage {
         process: &Arc<Mutex<Process>>,
     ) -> Result<Self, Error> {
         let bytes: Arc<[u8]> = bytes.into();
-        let mut symbols = process.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut symbols = process.lock();
         let module = loader.load([bytes], &mut *symbols)?;
         Ok(Self { module, _process: Arc::clone(process) })
     }

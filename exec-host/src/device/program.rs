@@ -1,8 +1,9 @@
 //! Functions of an image, to be called through the device's queue.
 
 use core::time::Duration;
+use exec_core::sync::Mutex;
 use std::string::String;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use exec_core::{
     Allocator as _, Error, Launch, LruAllocator, Program, Scalar, Signature, Type, View,
@@ -119,7 +120,7 @@ impl HostProgram {
         let types = || {
             core::iter::repeat_n(Type::Pointer, buffers).chain(values.iter().map(Scalar::r#type))
         };
-        let mut entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entry = self.entry.lock();
         if !entry.is_for(types()) {
             *entry = Arc::new(Entry::new(
                 Arc::clone(&self.image),

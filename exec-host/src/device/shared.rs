@@ -1,6 +1,7 @@
 //! What a device and its programs share.
 
-use std::sync::{Arc, Mutex};
+use exec_core::sync::Mutex;
+use std::sync::Arc;
 
 use exec_core::LruAllocator;
 

@@ -12,10 +12,11 @@ use elf_core::Name;
 use elf_core::{Arch as _, SegmentFlags};
 use elf_image::SymbolReference;
 use elf_layout::ExternalKind;
+use exec_core::sync::{OnceLock, RwLock};
 use std::collections::BTreeMap;
 #[cfg(target_env = "gnu")]
 use std::ffi::CString;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// The loads whose code asks, by where a segment starts: where it ends, and the names of the load.
 static LOADS: RwLock<BTreeMap<u64, (u64, Arc<Names>)>> = RwLock::new(BTreeMap::new());
@@ -67,7 +68,7 @@ impl Names {
     /// Makes them known, as those of these segments.
     pub(crate) fn enter(self, segments: &[(Range<u64>, SegmentFlags)]) -> Entered {
         let names = Arc::new(self);
-        let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loads = LOADS.write();
         for (range, _) in segments {
             loads.insert(range.start, (range.end, Arc::clone(&names)));
         }
@@ -96,7 +97,7 @@ impl Entered {
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loads = LOADS.write();
         let gone: Vec<_> = self.starts.iter().filter_map(|start| loads.remove(start)).collect();
         drop(loads);
         drop(gone);
@@ -105,7 +106,7 @@ impl Drop for Entered {
 
 /// The names of the load that an address is in.
 pub(super) fn load_of(address: u64) -> Option<Arc<Names>> {
-    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    let loads = LOADS.read();
     let (_, (end, names)) = loads.range(..=address).next_back()?;
     (address < *end).then(|| Arc::clone(names))
 }

@@ -2,8 +2,9 @@
 
 use super::depth_first::sorted;
 use core::sync::atomic::{AtomicU64, Ordering};
+use exec_core::sync::{Mutex, MutexGuard, OnceLock};
 use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, Once, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Libraries that go together.
 pub(crate) trait Ends: Send + Sync {
@@ -24,15 +25,15 @@ type Units = BTreeMap<u64, Weak<dyn Ends>>;
 static UNITS: Mutex<Units> = Mutex::new(BTreeMap::new());
 
 fn units() -> MutexGuard<'static, Units> {
-    UNITS.lock().unwrap_or_else(PoisonError::into_inner)
+    UNITS.lock()
 }
 
 impl Coming {
     /// Makes libraries known whose constructors are about to run, unless they are.
     pub(crate) fn enter(&self, unit: Weak<dyn Ends>) {
         static NEXT: AtomicU64 = AtomicU64::new(0);
-        static ONCE: Once = Once::new();
-        ONCE.call_once(|| {
+        static ONCE: OnceLock<()> = OnceLock::new();
+        ONCE.get_or_init(|| {
             // SAFETY: the function may be called at the end of the process, or when the library goes that this code is in. If there is no
             // memory for that, nobody calls it.
             unsafe { libc::atexit(run) };

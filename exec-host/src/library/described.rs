@@ -4,9 +4,10 @@ use core::ffi::c_char;
 use elf_core::names::{STB_LOCAL, STT_TLS};
 use elf_core::{File, Symbol};
 use elf_image::{AddressKind, Exports, Image};
+use exec_core::sync::RwLock;
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// Libraries by where they begin.
 static LIBRARIES: RwLock<BTreeMap<u64, Known>> = RwLock::new(BTreeMap::new());
@@ -38,14 +39,14 @@ impl Described {
     pub(crate) fn enter(start: u64, end: u64, bias: u64, name: &[u8], bytes: &Bytes) -> Self {
         let name = CString::new(name).unwrap_or_default();
         let known = Known { end, bias, name, bytes: Arc::clone(bytes) };
-        LIBRARIES.write().unwrap_or_else(PoisonError::into_inner).insert(start, known);
+        LIBRARIES.write().insert(start, known);
         Self(start)
     }
 }
 
 impl Drop for Described {
     fn drop(&mut self) {
-        let gone = LIBRARIES.write().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+        let gone = LIBRARIES.write().remove(&self.0);
         // what holds the bytes may be the caller's code
         drop(gone);
     }
@@ -53,7 +54,7 @@ impl Drop for Described {
 
 /// What an address is in, if that is a library.
 pub(crate) fn at(address: u64) -> Option<Description> {
-    let libraries = LIBRARIES.read().unwrap_or_else(PoisonError::into_inner);
+    let libraries = LIBRARIES.read();
     let (start, known) = libraries.range(..=address).next_back()?;
     let is_in = address < known.end;
     is_in.then(|| Description {

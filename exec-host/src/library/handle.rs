@@ -11,8 +11,8 @@ use elf_core::names::{
     DT_AUXILIARY, DT_FILTER, DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERSYM,
     VER_NDX_GLOBAL, VER_NDX_LOCAL,
 };
+use exec_core::sync::OnceLock;
 use std::ffi::CString;
-use std::sync::OnceLock;
 
 /// A library that is open; closed on drop.
 #[derive(Debug)]

@@ -13,7 +13,8 @@ use elf_core::names::{
     DT_GNU_HASH, DT_HASH, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED, DT_VERSYM,
 };
 use elf_core::{Name, gnu_hash};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use exec_core::sync::{Mutex, OnceLock};
+use std::sync::Arc;
 
 /// Which names libraries of the process define, by their hashes.
 #[derive(Debug)]
@@ -81,7 +82,7 @@ impl ProcessHashes {
     pub(crate) fn current() -> Arc<Self> {
         static LATEST: Mutex<Option<(Changes, Arc<ProcessHashes>)>> = Mutex::new(None);
         let changes = changes();
-        let mut latest = LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut latest = LATEST.lock();
         // one load follows another
         if let Some((_, known)) = &*latest {
             STAYING.get_or_init(|| known.filter(|library| library.stays));

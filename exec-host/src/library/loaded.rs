@@ -17,8 +17,9 @@ use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
 use elf_core::{File, Name, Symbol};
 use elf_image::{AddressKind, Error, Exports, Image, SymbolReference};
 use elf_layout::StaticTlsBlock;
+use exec_core::sync::{Mutex, OnceLock};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// Bytes of a file, whatever holds them.
 pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
@@ -260,7 +261,7 @@ impl Held {
 
     /// The libraries that were opened with this one and are there, the one that it was loaded for first.
     pub(crate) fn scopes(&self) -> Vec<Self> {
-        let scopes = self.unit.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+        let scopes = self.unit.scopes.lock();
         scopes.iter().filter_map(|scope| Some(Self { unit: scope.upgrade()?, index: 0 })).collect()
     }
 
@@ -274,7 +275,7 @@ impl Held {
                 continue;
             }
             known.push(unit);
-            let mut scopes = library.unit.scopes.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut scopes = library.unit.scopes.lock();
             // what it was loaded for is the first, there or not
             let mut index = 0usize;
             scopes.retain(|scope| {

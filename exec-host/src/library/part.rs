@@ -27,8 +27,9 @@ use elf_core::{
 };
 use elf_image::{DynamicFacts, ErrorKind, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
+use exec_core::sync::OnceLock;
 use std::ffi::CString;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Functions that are called first and last.
 pub(crate) struct Calls {

@@ -21,8 +21,9 @@ use elf_core::names::STB_GNU_UNIQUE;
 use elf_core::{Name, Symbol, gnu_hash};
 use elf_image::{Exports, SymbolReference};
 use elf_layout::{ExternalKind, StaticTlsBlock};
+use exec_core::sync::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// A library of the load, as the others see it.
 pub(crate) struct Own<'s> {
@@ -335,7 +336,7 @@ fn definition_of(external: External) -> Definition {
 
 /// The symbol of this name that all share, and who has it.
 fn unique(name: &[u8]) -> Option<(u64, Keeper)> {
-    let known = UNIQUE.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = UNIQUE.lock();
     let (address, owner) = known.get(name)?;
     Some((*address, owner.upgrade()? as Keeper))
 }
@@ -345,7 +346,7 @@ pub(crate) fn share(symbols: Vec<(Box<[u8]>, u64, usize)>, owners: &[Held]) {
     if symbols.is_empty() {
         return;
     }
-    let mut known = UNIQUE.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = UNIQUE.lock();
     known.retain(|_, (_, owner)| owner.strong_count() > 0);
     for (name, address, owner) in symbols {
         if let Some(owner) = owners.get(owner) {

@@ -8,7 +8,7 @@ use elf_core::names::{
     SHN_ABS, SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
     STV_DEFAULT, STV_PROTECTED, VER_NDX_GLOBAL, VERSYM_HIDDEN, VERSYM_VERSION,
 };
-use std::sync::OnceLock;
+use exec_core::sync::OnceLock;
 
 /// What a library has of a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use crate::memory::HUGE_PAGE;
 use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::SegmentFlags;
 use elf_image::{Image, LoadSegment, RelativeRows};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use exec_core::sync::{Mutex, OnceLock};
 
 /// From how many bytes on several threads copy.
 const MANY: usize = 2 * HUGE_PAGE;
@@ -25,7 +25,7 @@ pub(super) fn fill<R>(
     first: impl FnOnce() -> R,
 ) -> (R, bool) {
     let parts = Mutex::new(parts(memory, (address, at), data, rows).into_iter());
-    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || parts.lock().next();
     let has_failed = AtomicBool::new(false);
     let work = || {
         while let Some(Part { memory, at, data, rows }) = next() {
@@ -113,7 +113,7 @@ pub(super) fn copy(place: &mut [u8], data: &[u8]) {
         return;
     }
     let parts = Mutex::new(place.chunks_mut(HUGE_PAGE).zip(data.chunks(HUGE_PAGE)));
-    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let next = || parts.lock().next();
     let work = || {
         while let Some((place, data)) = next() {
             place.copy_from_slice(data);

@@ -2,7 +2,7 @@
 
 use core::ffi::c_void;
 use core::mem::ManuallyDrop;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use exec_core::sync::{Mutex, MutexGuard};
 
 use rustix::mm::{MprotectFlags, mprotect, munmap};
 
@@ -28,7 +28,7 @@ const SIZE: usize = 1 << 16;
 
 impl Spare {
     fn pieces(&self) -> MutexGuard<'_, Vec<Piece>> {
-        self.pieces.lock().unwrap_or_else(PoisonError::into_inner)
+        self.pieces.lock()
     }
 
     /// `size` bytes of zeros, writable, if there is a piece of this size.

@@ -4,8 +4,8 @@ use super::debug_library::debug_library;
 use super::debug_object::debug_object;
 use super::{Loaded, LoadedLibrary, Observed, Observer};
 use core::ptr;
+use exec_core::sync::Mutex;
 use std::io;
-use std::sync::{Mutex, PoisonError};
 
 /// Shows every load to debuggers that are, or will be, attached to this process: names, lines, variables, frames.
 ///
@@ -100,7 +100,7 @@ unsafe impl Sync for Registration {}
 
 impl Registration {
     fn new(object: Box<[u8]>) -> Self {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = TURN.lock();
         // SAFETY: everybody has the turn who touches the descriptor; entries are ours, or another compiler's in the same list.
         unsafe {
             let descriptor = &raw mut __jit_debug_descriptor;
@@ -122,7 +122,7 @@ impl Registration {
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let _turn = TURN.lock();
         // SAFETY: as in `new`; the entry is in the list, and nobody knows it afterwards.
         unsafe {
             let descriptor = &raw mut __jit_debug_descriptor;

@@ -9,12 +9,12 @@ use crate::word::wide;
 use core::ffi::c_void;
 use core::ptr;
 use elf_core::Arch as _;
+use exec_core::sync::Mutex;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 /// Writes every function that is loaded, with its code and the lines that it was compiled from, to `jit-PID.dump`.
 ///
@@ -116,7 +116,7 @@ impl JitDump {
         code: impl Fn(u64, u64) -> Option<&'l [u8]>,
     ) -> io::Result<Option<Observed>> {
         known.sort_by_key(|line| line.address);
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock();
         let mut records = Vec::new();
         let mut count = state.count;
         for function in functions {
@@ -138,7 +138,7 @@ impl JitDump {
 
 impl Drop for JitDump {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.get_mut();
         let mut close = Vec::new();
         record(&mut close, CLOSE, |_| ());
         // the format does without

@@ -2,12 +2,11 @@
 
 use super::{Loaded, LoadedFunction, LoadedLibrary, Observed, Observer};
 use core::fmt::Write as _;
+use exec_core::sync::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Writes a line for every function that is loaded.
@@ -67,7 +66,7 @@ impl PerfMap {
             let (address, size) = (function.address, function.size);
             writeln!(lines, "{address:x} {size:x} {name}{suffix}").map_err(io::Error::other)?;
         }
-        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut file = self.0.lock();
         file.write_all(lines.as_bytes())?;
         Ok(None)
     }

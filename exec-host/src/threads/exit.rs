@@ -6,8 +6,9 @@ use core::any::Any;
 use core::ffi::{c_int, c_void};
 use core::ops::Range;
 use elf_core::Name;
+use exec_core::sync::RwLock;
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Weak};
 
 /// The loads that have asked for [`register`], or for what the process is to do when it ends, by the address of their memory.
 static LOADS: RwLock<BTreeMap<u64, Load>> = RwLock::new(BTreeMap::new());
@@ -39,7 +40,7 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
 /// Makes the load known that has these addresses, which may register something. Its `__dso_handle` is `handle`, and it stays as long
 /// as `keeper` does.
 pub(crate) fn enter(ranges: &[Range<u64>], handle: u64, keeper: &Arc<Keeper>) {
-    let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut loads = LOADS.write();
     for range in ranges {
         let size = range.end.saturating_sub(range.start);
         loads.insert(range.start, Load { size, handle, keeper: Arc::downgrade(keeper) });
@@ -48,7 +49,7 @@ pub(crate) fn enter(ranges: &[Range<u64>], handle: u64, keeper: &Arc<Keeper>) {
 
 /// Forgets the load that has these addresses, which are about to go.
 pub(crate) fn leave(ranges: &[Range<u64>]) {
-    let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+    let mut loads = LOADS.write();
     for range in ranges {
         loads.remove(&range.start);
     }
@@ -57,7 +58,7 @@ pub(crate) fn leave(ranges: &[Range<u64>]) {
 /// The handle and the keeper of the load that `address` is in. For the C library too, any address in an object is a handle of it:
 /// Rust's standard library gives that of a pointer to `__dso_handle`.
 fn load_of(address: u64) -> Option<(u64, Arc<Keeper>)> {
-    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    let loads = LOADS.read();
     let (start, load) = loads.range(..=address).next_back()?;
     let is_inside = address.checked_sub(*start)? < load.size;
     let (handle, keeper) = (load.handle, load.keeper.upgrade()?);

@@ -5,6 +5,7 @@ use crate::Host;
 use crate::error::Error;
 use crate::library::handle::LinkMap;
 use crate::machine;
+use crate::opened::Opened;
 use crate::word::{self, IS_64, SIZE, raw};
 use core::sync::atomic::{AtomicU32, Ordering};
 use elf_core::Arch as _;
@@ -31,7 +32,7 @@ const PF_R: u32 = 4;
 #[derive(Debug)]
 pub(super) struct Library {
     #[expect(dead_code, reason = "closed on drop")]
-    library: unix::Library,
+    library: Opened,
     values: u64,
 }
 
@@ -94,12 +95,17 @@ impl Library {
         let written = written.and_then(|()| file.write_all_at(values, values_at));
         written.map_err(|cause| refused(cause.to_string()))?;
         // SAFETY: the library has no code, and so no constructors.
-        let library = unsafe { unix::Library::open(Some(path_of(&file)), RTLD_NOW | RTLD_LOCAL) };
-        let library = library.map_err(|error| {
+        let open = || unsafe { unix::Library::open(Some(path_of(&file)), RTLD_NOW | RTLD_LOCAL) };
+        let mut map = None;
+        let library = Opened::quiet(|| {
+            let (library, its) = map_of(open()?);
+            map = its;
+            Ok(library)
+        });
+        let library = library.map_err(|error: libloading::Error| {
             let words = core::error::Error::source(&error).map(ToString::to_string);
             refused(words.unwrap_or_else(|| error.to_string()))
         })?;
-        let (library, map) = map_of(library);
         let map = map.ok_or_else(|| refused(String::from("its library is not found")))?;
         let mut found = [0; MOST_RELOCATIONS];
         for (index, word) in (0..relocations.len() as u64).zip(&mut found) {

@@ -13,7 +13,8 @@ use crate::error::Error;
 use crate::free_ranges::FreeRanges;
 use core::time::Duration;
 use elf_layout::TlsBlock;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use exec_core::sync::{Mutex, MutexGuard, generation};
+use std::time::Instant;
 
 /// Alignment of regions; what wants more is not from here.
 const ALIGNMENT: u64 = 64;
@@ -22,21 +23,21 @@ const CHUNK: u64 = 512;
 /// How long a load waits for another one that asks the dynamic loader. That one may wait for this: then two ask at once, and the C library
 /// may lose the room of one.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it looks.
+const POLL: Duration = Duration::from_micros(100);
 
 /// What is shared by loads.
 struct Pool {
     /// By rising distance from the thread pointer, be it in front of that or behind: as the C library gives them out.
     regions: Vec<Region>,
-    /// A thread asks the dynamic loader for one, or gives one back.
-    is_changing: bool,
+    /// A thread asks the dynamic loader for one, or gives one back: one of this process, of the forks that lie between the first and this.
+    changing: Option<u32>,
 }
 
-static POOL: Mutex<Pool> = Mutex::new(Pool { regions: Vec::new(), is_changing: false });
-/// Nobody asks the dynamic loader any more.
-static CHANGED: Condvar = Condvar::new();
+static POOL: Mutex<Pool> = Mutex::new(Pool { regions: Vec::new(), changing: None });
 
 fn pool() -> MutexGuard<'static, Pool> {
-    POOL.lock().unwrap_or_else(PoisonError::into_inner)
+    POOL.lock()
 }
 
 /// Initial values that the C library copies into new threads.
@@ -125,8 +126,8 @@ impl Drop for Share {
         let start = offset_in(region).cast_unsigned();
         region.free.give(start..start.wrapping_add(self.size));
         // who has the turn looks at the end of it
-        if !pool.is_changing && pool.has_surplus() {
-            pool.is_changing = true;
+        if !pool.is_changing() && pool.has_surplus() {
+            pool.changing = Some(generation());
             drop(pool);
             end_turn();
         }
@@ -147,10 +148,16 @@ struct Turn;
 
 impl Turn {
     fn wait() -> Self {
-        let wait = CHANGED.wait_timeout_while(pool(), PATIENCE, |pool| pool.is_changing);
-        let (mut pool, _) = wait.unwrap_or_else(PoisonError::into_inner);
-        pool.is_changing = true;
-        Self
+        let begin = Instant::now();
+        loop {
+            let mut pool = pool();
+            if !pool.is_changing() || begin.elapsed() >= PATIENCE {
+                pool.changing = Some(generation());
+                return Self;
+            }
+            drop(pool);
+            std::thread::sleep(POLL);
+        }
     }
 }
 
@@ -164,8 +171,7 @@ fn end_turn() {
     loop {
         let mut pool = pool();
         let Some(surplus) = pool.take_surplus() else {
-            pool.is_changing = false;
-            CHANGED.notify_all();
+            pool.changing = None;
             return;
         };
         drop(pool);
@@ -174,6 +180,11 @@ fn end_turn() {
 }
 
 impl Pool {
+    /// Whether a thread asks the dynamic loader that is there: a child has none of its parent's but the one that forked.
+    fn is_changing(&self) -> bool {
+        self.changing.is_some_and(|of| of == generation())
+    }
+
     fn take(&mut self, block: &TlsBlock, values: &[u8]) -> Option<Share> {
         self.regions.iter_mut().find_map(|region| region.take(block, values))
     }

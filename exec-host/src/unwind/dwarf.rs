@@ -10,7 +10,7 @@ use elf_core::Arch as _;
 use elf_core::eh_frame::{Described, EhFrame, Error, Machine, Places};
 use elf_image::Image;
 use elf_layout::Layout;
-use std::sync::OnceLock;
+use exec_core::sync::{OnceLock, hold};
 
 /// What unwinders ask for frames.
 pub(super) const ASKED: &CStr = c"_dl_find_object";
@@ -79,6 +79,8 @@ fn up_to_end(rest: &[u8]) -> Option<&[u8]> {
 
 /// Makes a table unknown again that was made [known](register).
 pub(super) fn deregister(table: u64) {
+    // unwinders have locks of their own
+    let _held = hold();
     let start = core::ptr::with_exposed_provenance(table as usize);
     if !is_linked_to_llvm() {
         // SAFETY: it was registered, and is still mapped.
@@ -99,6 +101,7 @@ pub(super) fn deregister(table: u64) {
 /// # Safety
 /// It was checked, a length of 0 ends it, and it stays where it is until it is [forgotten](deregister).
 pub(super) unsafe fn register(table: u64) {
+    let _held = hold();
     let start = core::ptr::with_exposed_provenance(table as usize);
     if !is_linked_to_llvm() {
         // SAFETY: as the caller guarantees.

@@ -4,7 +4,7 @@ use super::format::ASKED;
 use super::registry;
 use core::ffi::{c_int, c_void};
 use core::mem::transmute;
-use std::sync::OnceLock;
+use exec_core::sync::OnceLock;
 
 type FindIndex = unsafe extern "C" fn(*const c_void, *mut c_int) -> *const c_void;
 

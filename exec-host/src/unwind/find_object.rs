@@ -3,7 +3,7 @@
 use super::format::ASKED;
 use super::registry::{self, Header};
 use core::ffi::{c_char, c_int, c_void};
-use std::sync::OnceLock;
+use exec_core::sync::OnceLock;
 
 /// The address of [`find_object`], which has all that it needs then.
 pub(super) fn function() -> u64 {

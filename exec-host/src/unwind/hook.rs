@@ -9,7 +9,7 @@ use crate::library_words::{self, Place};
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use exec_core::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
 /// Whether the unwinder of the process knows all loads that are [entered](super::registry::Entered): libraries are changed when this is asked
@@ -38,7 +38,7 @@ impl Words {
         if self.stay.load(Ordering::Acquire) {
             return true;
         }
-        let mut since = self.since.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut since = self.since.lock();
         let ours = asked::function();
         // SAFETY: this program was linked to the library, which stays.
         if self.places.iter().any(|place| unsafe { place.value() } != ours) {

@@ -8,8 +8,9 @@ use core::ffi::{CStr, c_void};
 use core::ops::{ControlFlow, Range};
 use elf_core::names::{DT_GNU_HASH, DT_NULL};
 use elf_core::{Name, gnu_hash};
+use exec_core::sync::{Mutex, hold};
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Functions that make a whole table known to libunwind of LLVM, or unknown, where the process has it: its `__register_frame` takes
 /// single entries.
@@ -30,7 +31,7 @@ impl Unwinders {
     /// Those that are there now, but for the one that all see, which is told of tables anyway.
     pub(super) fn current(of_all: Option<[OfLlvm; 2]>) -> Self {
         static LATEST: Mutex<Option<(Changes, Unwinders)>> = Mutex::new(None);
-        let latest = || LATEST.lock().unwrap_or_else(PoisonError::into_inner);
+        let latest = || LATEST.lock();
         let mut changes = (0, 0);
         descriptions::each(|library| {
             changes = library.changes();
@@ -80,6 +81,7 @@ impl Unwinders {
     /// # Safety
     /// It was checked, a length of 0 ends it, and it stays where it is until it is [forgotten](Self::deregister).
     pub(super) unsafe fn register(&self, table: u64) {
+        let _held = hold();
         for [add, _] in &*self.0 {
             // SAFETY: as the caller guarantees.
             unsafe { add(table) };

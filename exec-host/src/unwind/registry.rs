@@ -11,9 +11,10 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 use elf_core::SegmentFlags;
 use elf_core::eh_frame::{Described, Places};
+use exec_core::sync::{OnceLock, RwLock};
 use std::collections::BTreeMap;
 use std::ffi::CString;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::Arc;
 
 /// Loads by the first address of a stretch of their code.
 static LOADS: RwLock<BTreeMap<u64, (u64, Arc<Load>)>> = RwLock::new(BTreeMap::new());
@@ -186,7 +187,7 @@ impl Entered {
             return Self::default();
         }
         let load = Arc::new(Load { extent, tables, index: OnceLock::new() });
-        let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loads = LOADS.write();
         for range in &keys {
             loads.insert(range.start, (range.end, Arc::clone(&load)));
         }
@@ -200,7 +201,7 @@ impl Drop for Entered {
         if self.starts.is_empty() {
             return;
         }
-        let mut loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+        let mut loads = LOADS.write();
         let gone: Vec<_> = self.starts.iter().filter_map(|start| loads.remove(start)).collect();
         GOINGS.fetch_add(1, Ordering::Relaxed);
         drop(loads);
@@ -210,14 +211,14 @@ impl Drop for Entered {
 
 /// The load that an address is in, and the stretch of code.
 pub(super) fn load_of(address: u64) -> Option<(Range<u64>, Arc<Load>)> {
-    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    let loads = LOADS.read();
     let (&start, (end, load)) = loads.range(..=address).next_back()?;
     (address < *end).then(|| (start..*end, Arc::clone(load)))
 }
 
 /// All loads, each once. What their tables describe is known then: they are not read any more, and those whose frames nobody is in may go.
 pub(super) fn loads() -> Vec<Arc<Load>> {
-    let loads = LOADS.read().unwrap_or_else(PoisonError::into_inner);
+    let loads = LOADS.read();
     let mut all: Vec<_> = loads.values().map(|(_, load)| Arc::clone(load)).collect();
     // one with several stretches of code is there several times
     all.sort_unstable_by_key(Arc::as_ptr);
@@ -235,7 +236,7 @@ pub(super) fn changes() -> (u64, u64) {
 /// Does something as a thread would that has interrupted another one's change of the list.
 #[cfg(all(test, target_env = "gnu", not(target_arch = "arm")))]
 pub(super) fn while_locked(something: impl FnOnce()) {
-    let loads = LOADS.write().unwrap_or_else(PoisonError::into_inner);
+    let loads = LOADS.write();
     something();
     drop(loads);
 }

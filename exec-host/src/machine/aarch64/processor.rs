@@ -3,8 +3,8 @@
 use super::atomics;
 use crate::external::External;
 use crate::processor::bits::bits;
+use exec_core::sync::OnceLock;
 use std::arch::is_aarch64_feature_detected as has;
-use std::sync::OnceLock;
 
 pub(crate) fn find(name: &str) -> Option<External> {
     static FOUND: OnceLock<u64> = OnceLock::new();

@@ -4,7 +4,7 @@ use super::atomics;
 use crate::external::External;
 use crate::processor::bits::bits;
 use core::ffi::{c_int, c_long, c_uint, c_void};
-use std::sync::OnceLock;
+use exec_core::sync::OnceLock;
 
 /// Extensions by group.
 #[repr(C)]

@@ -3,8 +3,8 @@
 use crate::c_library;
 use crate::external::External;
 use crate::processor::bits::bits;
+use exec_core::sync::OnceLock;
 use std::arch::is_x86_feature_detected as has;
-use std::sync::OnceLock;
 
 /// `struct __processor_model`.
 #[repr(C)]

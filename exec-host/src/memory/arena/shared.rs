@@ -2,7 +2,7 @@
 
 use super::region::Region;
 use super::staging::Stagings;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use exec_core::sync::{Mutex, MutexGuard};
 
 /// Regions, and where images are written before they are there.
 #[derive(Default)]
@@ -13,6 +13,6 @@ pub(super) struct Shared {
 
 impl Shared {
     pub(super) fn regions(&self) -> MutexGuard<'_, Vec<Region>> {
-        self.regions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.regions.lock()
     }
 }

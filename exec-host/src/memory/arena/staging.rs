@@ -3,8 +3,8 @@
 use crate::error::Error;
 use core::ffi::c_void;
 use core::ptr;
+use exec_core::sync::Mutex;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
-use std::sync::{Mutex, PoisonError};
 
 use super::region::SPREAD;
 
@@ -69,11 +69,11 @@ pub(super) struct Stagings(Mutex<Vec<Staging>>);
 
 impl Stagings {
     pub(super) fn take(&self) -> Result<Staging, Error> {
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let kept = self.0.lock().pop();
         kept.map_or_else(Staging::new, Ok)
     }
 
     pub(super) fn give(&self, staging: Staging) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(staging);
+        self.0.lock().push(staging);
     }
 }
