@@ -69,6 +69,8 @@ def i386():
             yield lea + "call ___tls_get_addr@plt"
             yield lea + f"call *___tls_get_addr@got(%{base})"
             yield lea + ".byte 0x67; call ___tls_get_addr"
+    yield "lea x@tlsgd(%ebx), %eax; jmp *___tls_get_addr@got(%ebx)"
+    yield "lea x@tlsldm(%ebx), %eax; jmp *___tls_get_addr@got(%ebx)"
     yield "lea x@tlsgd(,%ebx,1), %eax; call ___tls_get_addr@plt"
     yield "lea x@tlsgd(,%ecx,1), %eax; call ___tls_get_addr@plt"
     yield "lea x@tlsgd(%ebx), %ecx; call ___tls_get_addr@plt; nop"
