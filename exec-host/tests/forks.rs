@@ -17,12 +17,15 @@ use system::compile;
 
 type Pass = unsafe extern "C-unwind" fn(extern "C-unwind" fn(i32) -> i32, i32) -> i32;
 
-/// A frame that unwinders pass, data, and a variable of each thread's.
+/// A frame that unwinders pass, data, and a variable of each thread's where the program has a dynamic loader.
 const SOURCE: &str = "\
-static __thread int own = 3;
+static PER_THREAD int own = 3;
 int before = 1;
 int pass(int (*function)(int), int x) { own += x; return function(x) + before + own; }
 ";
+
+const PER_THREAD: &str =
+    if cfg!(target_env = "gnu") { "-DPER_THREAD=__thread" } else { "-DPER_THREAD=" };
 
 const CHILD: &str = "HOIST_TEST_FORKS";
 
@@ -57,7 +60,8 @@ fn one(loader: &Loader, object: &[u8], throws: bool) -> i32 {
 fn parent() {
     let Ok(number) = std::env::var(CHILD) else { return };
     let number: u32 = number.parse().unwrap();
-    let object = compile("cc", &["-O1", "-fPIC", "-fexceptions"], SOURCE).unwrap().bytes;
+    let object =
+        compile("cc", &["-O1", "-fPIC", "-fexceptions", PER_THREAD], SOURCE).unwrap().bytes;
     let loaders = [
         Loader::new(),
         Loader::new().reuse_memory(true),
@@ -101,7 +105,7 @@ fn parent() {
 
 #[test]
 fn children_of_processes_with_threads_that_load() {
-    if compile("cc", &["-O1"], SOURCE).is_none() {
+    if compile("cc", &["-O1", PER_THREAD], SOURCE).is_none() {
         println!("skipped: children_of_processes_with_threads_that_load: needs cc");
         return;
     }
