@@ -33,7 +33,7 @@ impl<'a> Objects<'a> {
     ///
     /// # Errors
     /// If a file is no ELF file, an archive or a symbol table is damaged, there is no object, or no relocations for its machine.
-    pub fn gather(inputs: &'a [Input], wanted: &[&'a str]) -> Result<Self> {
+    pub fn gather(inputs: &'a [Input], wanted: &[&str]) -> Result<Self> {
         let mut gathering = Gathering::default();
         wanted.iter().for_each(|name| gathering.undefined.require(Name::from(*name)));
         let (archives, mut searched) = Searched::all(inputs)?;

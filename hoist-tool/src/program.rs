@@ -10,7 +10,7 @@ use exec_host::Module;
 use exec_host::program::{StartBlock, run_main, set_invocation_name};
 
 /// The program, which is never unmapped: its threads may run as long as the process does.
-static PROGRAM: OnceLock<Arc<Module<Vec<u8>>>> = OnceLock::new();
+static PROGRAM: OnceLock<Arc<Module<&'static [u8]>>> = OnceLock::new();
 
 /// Calls this process by the program's name, before the program is loaded.
 ///
@@ -36,7 +36,7 @@ pub(crate) unsafe fn announce(name: &OsStr) -> Result<()> {
 /// # Safety
 /// The program may run, once in this process.
 pub(crate) unsafe fn run(
-    module: Module<Vec<u8>>,
+    module: Module<&'static [u8]>,
     name: &OsStr,
     words: &[OsString],
 ) -> Result<c_int> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
-use elf_core::{Arch as _, Name, names};
+use elf_core::{Arch as _, File, Name, names};
 use exec_host::library::Library;
 use exec_host::observer::Observer;
 use exec_host::symbols::{Symbols as _, from_fn};
@@ -17,6 +17,7 @@ use crate::budget::Limits;
 use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
 use crate::explain::section_name;
+use crate::input::Input;
 use crate::libraries;
 use crate::loading::Loading;
 use crate::objects::Objects;
@@ -70,27 +71,17 @@ impl Run {
             return self.call_library(&libraries, function, words, out);
         }
         let inputs = self.archives.read(&objects, self.limits)?;
-        let mut wanted = self.archives.wanted();
-        wanted.push(function);
-        let objects = Objects::gather(&inputs, &wanted)?;
         let is_typed = !words.is_empty() || self.calling.says_result();
         if !self.program.is_empty() || (function == "main" && !is_typed) {
             if function != "main" || is_typed {
                 bail!("arguments behind -- are for `main`, without --ret and TYPE:VALUE");
             }
-            let name = OsString::from(objects.label(0));
-            // SAFETY: no other thread runs.
-            unsafe { program::announce(&name)? };
-            // the files may be changed while the program runs
-            let module = self.load(&objects, libraries, &observers, <[u8]>::to_vec)?;
-            drop(objects);
-            drop(inputs);
-            out.flush()?;
-            // SAFETY: the user asks for the program to be run; the process ends with it.
-            let status = unsafe { program::run(module, &name, &self.program)? };
-            std::process::exit(status);
+            return self.run_program(inputs.leak(), libraries, &observers, out);
         }
-        let module = self.load(&objects, libraries, &observers, |bytes| bytes)?;
+        let mut wanted = self.archives.wanted();
+        wanted.push(function);
+        let objects = Objects::gather(&inputs, &wanted)?;
+        let module = self.load(&objects, libraries, &observers)?;
         let mut arguments = Arguments::parse(words)?;
         let label = || objects.label(0).to_owned();
         // SAFETY: the user asks for the code to be run.
@@ -98,6 +89,29 @@ impl Run {
         // SAFETY: as above, with these arguments and this result.
         let times = unsafe { self.calling.call(&function, arguments, out)? };
         self.calling.report(&times, out)
+    }
+
+    /// Runs a program of which the objects are in `inputs`; the process ends with it, and so do these. Nobody looks at them while it runs:
+    /// the files may be changed then.
+    fn run_program(
+        &self,
+        inputs: &'static [Input],
+        libraries: Vec<Library>,
+        observers: &[Arc<dyn Observer>],
+        out: &mut dyn Write,
+    ) -> Result<()> {
+        let mut wanted = self.archives.wanted();
+        wanted.push("main");
+        let objects = Objects::gather(inputs, &wanted)?;
+        let name = OsString::from(objects.label(0));
+        // SAFETY: no other thread runs.
+        unsafe { program::announce(&name)? };
+        let module = self.load(&objects, libraries, observers)?;
+        drop(objects);
+        out.flush()?;
+        // SAFETY: the user asks for the program to be run; the process ends with it.
+        let status = unsafe { program::run(module, &name, &self.program)? };
+        std::process::exit(status);
     }
 
     /// Calls a function of the first library that has it.
@@ -132,13 +146,12 @@ impl Run {
     }
 
     /// Loads the objects, with symbols of this process and of the libraries asked for.
-    fn load<'a, B: AsRef<[u8]>>(
+    fn load<'a>(
         &self,
         objects: &Objects<'a>,
         libraries: Vec<Library>,
         observers: &[Arc<dyn Observer>],
-        hold: fn(&'a [u8]) -> B,
-    ) -> Result<Module<B>> {
+    ) -> Result<Module<&'a [u8]>> {
         let machine = objects.files().first().map_or(Host::MACHINE, |file| file.header().machine);
         if machine != Host::MACHINE {
             let name = |number| {
@@ -151,7 +164,7 @@ impl Run {
                 name(Host::MACHINE)
             );
         }
-        let bytes = objects.files().iter().map(|file| hold(file.bytes()));
+        let bytes = objects.files().iter().map(File::bytes);
         // SAFETY: the user asks for the libraries; nothing else runs in this process.
         let process = unsafe { self.loading.process()? };
         let defined = |name: Name<'_>| {
