@@ -193,6 +193,9 @@ pub fn read_all(paths: &[PathBuf], limits: Limits) -> Result<Vec<Input>> {
             return Ok(Input { content: Arc::clone(content), ..Input::of(path, Vec::new()) });
         }
         let input = Input::read_within(path, limits)?;
+        // of archives that are linked the tables of all members are looked at, one behind the other
+        let bytes = &input.content.bytes;
+        bytes.will_read(0..bytes.bytes().len() as u64);
         known.insert(path, Arc::clone(&input.content));
         Ok(input)
     };
