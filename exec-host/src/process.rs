@@ -84,7 +84,7 @@ impl Process {
         // each opens them: debuggers look at the dynamic loader's list then, and set breakpoints in modules that came and went
         let opened = [None, Some(OsStr::new(LIBM))].map(|name| {
             // SAFETY: the program's constructors have run; the mathematical library has none that do anything.
-            Opened::quiet(|| unsafe { Library::open(name, RTLD_LAZY | RTLD_LOCAL) })
+            Opened::by(|| unsafe { Library::open(name, RTLD_LAZY | RTLD_LOCAL) })
         });
         let libraries = opened.into_iter().flatten().map(Arc::new).collect();
         let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
@@ -119,9 +119,11 @@ impl Process {
     /// # Safety
     /// As for [`open`](Self::open).
     unsafe fn open_with(&mut self, library: &Path, flags: c_int) -> Result<(), Error> {
+        let held = exec_core::sync::hold();
         // SAFETY: the caller guarantees the library.
         let library = unsafe { Library::open(Some(library), flags) }
             .map_err(|error| Error::Library(Box::new(error)))?;
+        drop(held);
         self.libraries.push(Arc::new(self.variables.settle(library).into()));
         Ok(())
     }
@@ -239,9 +241,8 @@ impl Process {
         // the program itself has no name, and is never closed
         let kept = (!path.is_empty()).then(|| {
             // SAFETY: it is not loaded by this if it is not there already, so that no constructor runs.
-            unsafe { Library::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) }
+            Opened::by(|| unsafe { Library::open(Some(path), RTLD_NOW | libc::RTLD_NOLOAD) })
         });
-        let kept = kept.map(|library| library.map(Opened::from));
         let kept = kept.and_then(Result::ok).map_or(asked, Arc::new);
         self.kept.insert(range.start, Arc::clone(&kept));
         Some(kept)

@@ -33,6 +33,8 @@ impl Start {
         let Self { count, words } = self;
         let words = if words.is_null() { none.as_ptr() } else { words };
         for &address in functions {
+            // most of them take a lock of the C library (`__cxa_atexit`, `__cxa_finalize`), which it does not make anew in a child
+            let _held = exec_core::sync::hold();
             let code = ptr::with_exposed_provenance::<()>(address as usize);
             // SAFETY: the caller guarantees a function there; it may take fewer arguments than it is given.
             unsafe { core::mem::transmute::<*const (), Function>(code)(count, words, environ) };

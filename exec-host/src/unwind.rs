@@ -25,6 +25,7 @@ use core::ops::Range;
 use elf_core::eh_frame::Places;
 use elf_image::Image;
 use elf_layout::Layout;
+use exec_core::sync::generation;
 use format::Unwinders;
 use registry::{Entered, Tables};
 use std::collections::HashSet;
@@ -155,7 +156,9 @@ impl Unwinding {
         extent: Extent,
         are_many: bool,
     ) -> Self {
-        let asks = tables.is_empty() || (are_many || !format::REGISTERS) && hook::is_in_place();
+        // where it asks already; and in a child, where a lock of the list of tables may be one's that is not there any more
+        let prefers_asking = are_many || !format::REGISTERS || hook::is_used() || generation() > 0;
+        let asks = tables.is_empty() || prefers_asking && hook::is_in_place();
         let others = if tables.is_empty() { Unwinders::default() } else { format::others() };
         let addresses = |is_wanted: bool| {
             tables.iter().map(|table| table.address).filter(|_| is_wanted).collect()

@@ -2,7 +2,7 @@
 //!
 //! On x86-64 alone for now: of 119 children of AArch64 in an emulator one could not open a library, since the dynamic loader was opening one
 //! when it was forked. Whether `fork` waited for too short a time there, or for too little, is open.
-#![cfg(all(test, target_arch = "x86_64"))]
+#![cfg(test)]
 #![allow(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,6 +1,6 @@
 //! Where processes do not fork.
 
-/// While this lives, no thread forks.
+/// While this lives, no other thread forks.
 #[derive(Debug)]
 #[must_use]
 pub struct Held;

@@ -1,11 +1,13 @@
 //! What a fork waits for, so that a child never finds a lock that another thread of its parent had.
 //!
-//! A thread with a lock is counted, among a few others ([`SLOTS`]) that it seldom meets. A fork keeps threads that have none from taking one,
+//! A thread with a lock is counted, with a few others ([`SLOTS`]) that it seldom meets. A fork keeps threads that have none from taking one,
 //! waits until nobody has any, and lets them go on when the child is there: locks need no order then, and none is known by its place.
 //! No wait is for ever: who forks may have what a thread with a lock waits for, and then the child is as it would be without this.
 //!
 //! Nothing here allocates: handlers of signals unwind through loads, which takes a lock.
 
+use core::cell::Cell;
+use core::marker::PhantomData;
 use core::sync::atomic::{AtomicU32, AtomicUsize, Ordering::SeqCst};
 use core::time::Duration;
 use std::thread;
@@ -15,7 +17,7 @@ use std::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_micros(50);
 
-/// How many locks the threads of a slot have, alone in its line of the processor's cache.
+/// How many threads of a slot have locks, alone in its line of the processor's cache.
 #[repr(align(64))]
 struct Slot(AtomicU32);
 
@@ -40,29 +42,41 @@ unsafe extern "C" {
     ) -> core::ffi::c_int;
 }
 
-/// While this lives, no thread forks.
+std::thread_local! {
+    /// How many locks this thread has.
+    static DEPTH: Cell<u32> = const { Cell::new(0) };
+}
+
+/// While this lives, no other thread forks.
 #[derive(Debug)]
 #[must_use]
 pub struct Held {
     slot: usize,
+    of_thread: PhantomData<*const ()>,
 }
 
-/// Keeps others from forking for a few steps, none of which calls what is not known.
+/// Keeps others from forking for a few steps, or a second if they take longer.
 pub fn hold() -> Held {
     let this = pthread_self();
     let slot = slot_of(this);
-    let held = Held { slot };
-    let count = count(slot);
     // who has a lock is waited for, and gets the next one at once
-    if count.fetch_add(1, SeqCst) == 0 && FORKING.load(SeqCst) != NOBODY {
-        wait(count, this);
+    if DEPTH.replace(DEPTH.get().wrapping_add(1)) == 0 {
+        let count = count(slot);
+        count.fetch_add(1, SeqCst);
+        if FORKING.load(SeqCst) != NOBODY {
+            wait(count, this);
+        }
     }
-    held
+    Held { slot, of_thread: PhantomData }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
-        count(self.slot).fetch_sub(1, SeqCst);
+        let depth = DEPTH.get().wrapping_sub(1);
+        DEPTH.set(depth);
+        if depth == 0 {
+            count(self.slot).fetch_sub(1, SeqCst);
+        }
     }
 }
 
@@ -105,6 +119,10 @@ fn wait(count: &AtomicU32, this: usize) {
 extern "C" fn prepare() {
     let this = pthread_self();
     let begin = Instant::now();
+    // what it is in the middle of itself goes on in the child
+    if DEPTH.get() > 0 {
+        count(slot_of(this)).fetch_sub(1, SeqCst);
+    }
     loop {
         let before = FORKING.load(SeqCst);
         if before == this {
@@ -127,15 +145,16 @@ extern "C" fn prepare() {
 }
 
 extern "C" fn in_parent() {
+    if DEPTH.get() > 0 {
+        count(slot_of(pthread_self())).fetch_add(1, SeqCst);
+    }
     _ = FORKING.compare_exchange(pthread_self(), NOBODY, SeqCst, SeqCst);
 }
 
 /// Only this thread is there.
 extern "C" fn in_child() {
-    let own = slot_of(pthread_self());
-    for slot in (0..SLOTS.len()).filter(|slot| *slot != own) {
-        count(slot).store(0, SeqCst);
-    }
+    SLOTS.iter().for_each(|slot| slot.0.store(0, SeqCst));
+    count(slot_of(pthread_self())).store(u32::from(DEPTH.get() > 0), SeqCst);
     GENERATION.fetch_add(1, SeqCst);
     FORKING.store(NOBODY, SeqCst);
 }

@@ -47,6 +47,7 @@ impl Handle {
     }
 
     fn open(name: *const c_char, flags: c_int) -> Result<Self, String> {
+        let _held = exec_core::sync::hold();
         // SAFETY: a name that ends in NUL, or none.
         let handle = unsafe { libc::dlopen(name, flags) };
         if !handle.is_null() {
@@ -352,6 +353,7 @@ pub(crate) fn keep_this_library() {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        let _held = exec_core::sync::hold();
         // SAFETY: it is open, and closed once.
         unsafe { libc::dlclose(self.0) };
     }

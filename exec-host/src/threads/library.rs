@@ -97,7 +97,7 @@ impl Library {
         // SAFETY: the library has no code, and so no constructors.
         let open = || unsafe { unix::Library::open(Some(path_of(&file)), RTLD_NOW | RTLD_LOCAL) };
         let mut map = None;
-        let library = Opened::quiet(|| {
+        let library = Opened::by(|| {
             let (library, its) = map_of(open()?);
             map = its;
             Ok(library)

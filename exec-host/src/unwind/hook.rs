@@ -9,13 +9,19 @@ use crate::library_words::{self, Place};
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::ControlFlow;
 use core::sync::atomic::{AtomicBool, Ordering};
-use exec_core::sync::{Mutex, OnceLock};
+use exec_core::sync::{Mutex, OnceLock, generation};
 use std::time::{Duration, Instant};
+
+static WORDS: OnceLock<Option<Words>> = OnceLock::new();
+
+/// Whether libraries have been changed.
+pub(super) fn is_used() -> bool {
+    matches!(WORDS.get(), Some(Some(_)))
+}
 
 /// Whether the unwinder of the process knows all loads that are [entered](super::registry::Entered): libraries are changed when this is asked
 /// for the first time.
 pub(super) fn is_in_place() -> bool {
-    static WORDS: OnceLock<Option<Words>> = OnceLock::new();
     // where nothing can be registered, words that may be written over are better than none
     let is_there = |words: &Words| words.stay() || !format::REGISTERS;
     WORDS.get_or_init(lead_all).as_ref().is_some_and(is_there)
@@ -26,6 +32,8 @@ struct Words {
     places: Vec<Place>,
     since: Mutex<Instant>,
     stay: AtomicBool,
+    /// That of the process in which they were led here.
+    generation: u32,
 }
 
 /// A thread that has called the function for the first time before the words were ours, and is about to write what it has found, has
@@ -46,7 +54,8 @@ impl Words {
             unsafe { library_words::lead(&self.places, ours) };
             *since = Instant::now();
         }
-        let stay = since.elapsed() >= IN_FLIGHT;
+        // no thread of a parent is in flight in its child, where a lock of libgcc's may be one's that was
+        let stay = since.elapsed() >= IN_FLIGHT || generation() != self.generation;
         self.stay.store(stay, Ordering::Release);
         stay
     }
@@ -89,11 +98,17 @@ fn lead_all() -> Option<Words> {
     // SAFETY: the words are those that the dynamic loader has for this function; ours does the same and more.
     let are_ours = unsafe { library_words::lead(&places, asked::function()) };
     let (since, stay) = (Mutex::new(Instant::now()), AtomicBool::new(is_single_threaded()));
-    are_ours.then_some(Words { places: own, since, stay })
+    let generation = generation();
+    are_ours.then_some(Words { places: own, since, stay, generation })
 }
 
-/// Whether the C library knows that there is no other thread (<sys/single_threaded.h>, glibc 2.32).
+/// Whether the C library knows that there is no other thread (<sys/single_threaded.h>, glibc 2.32), or the system does of a child, of which the
+/// C library does not know it.
 fn is_single_threaded() -> bool {
+    let tasks = || std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+    if generation() > 0 && tasks() == 1 {
+        return true;
+    }
     // SAFETY: asks for a variable by its name.
     let variable = unsafe { libc::dlsym(libc::RTLD_DEFAULT, c"__libc_single_threaded".as_ptr()) };
     // SAFETY: it is of type `char`, and this thread is the only one if it says so.

@@ -99,6 +99,8 @@ impl Unwinders {
 
 /// The functions of the library at this path and in this extent, which stays in the process if it has them itself.
 fn has_both(path: &CStr, extent: &Range<u64>) -> Option<[*mut c_void; 2]> {
+    // what somebody else has opened may go with this one
+    let _held = hold();
     let open = |flags| {
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | flags;
         // SAFETY: it is not loaded by this if it is not there, so that no constructor runs.
