@@ -87,7 +87,8 @@ fn addresses() {
     let expected = (R_LARCH_PCREL20_S2, Some(8), 3, 0);
     assert_eq!((record.r#type, record.addend, record.symbol, record.offset), expected);
     let load = [PCALAU12I, LOAD];
-    assert_eq!(of_pair(load, &pair(entry, [0, 0], None), 0x100).unwrap().code, 0x1800_0004);
+    let short = of_pair(load, &pair(entry, [0, 0], None), 0x100).unwrap();
+    assert_eq!((short.code, short.records[0].unwrap().r#type), (0x1800_0004, R_LARCH_PCREL20_S2));
     for (to, fits) in [
         (0x1f_fffc, true),
         (0x20_0000, false),
@@ -108,6 +109,12 @@ fn addresses() {
     assert!(of_pair(load, &pair(entry, [4, 4], None), 0).is_none());
     for without in [1, 2, 3] {
         assert!(of_pair(words, &pair(address, [0, 0], Some(without)), 0).is_none());
+    }
+    // a mark of another place in place of one
+    for mark in [1, 3] {
+        let mut records = pair(address, [0, 0], None);
+        records[mark].offset += 2;
+        assert!(of_pair(words, &records, 0).is_none(), "{mark}");
     }
     assert!(of_pair(words, &pair(address, [0, 4], None), 0).is_none());
     let mixed = [R_LARCH_PCALA_HI20, R_LARCH_GOT_PC_LO12];
@@ -142,4 +149,43 @@ fn descriptors() {
     assert!(!goes(R_LARCH_TLS_DESC_PC_LO12, 0, &unknown, true));
     assert!(!goes(R_LARCH_TLS_DESC_LD, 0, &unknown, true));
     assert!(!goes(R_LARCH_TLS_DESC_LD, i64::MAX, &variable(1), true));
+}
+
+/// Of four instructions that make 64 bits together none becomes local exec, or shorter, by itself.
+#[test]
+fn sequences_of_64_bits() {
+    // pcalau12i a0, 0; addi.d a1, zero, 0; lu32i.d a1, 0; lu52i.d a1, a1, 0
+    let whole = [PCALAU12I, 0x02c0_0005, 0x1600_0005, 0x0300_00a5];
+    let chosen = |words: [u32; 4], offset, r#type| {
+        let bytes = words.map(u32::to_le_bytes).concat();
+        let records = [Record { offset, symbol: 3, r#type, addend: Some(0) }];
+        let site = Site::new(&bytes, &records, 0).unwrap();
+        let row = find(KINDS, r#type).unwrap();
+        let Special::Alternative(alternative) = row.special else { panic!("{}", row.name) };
+        alternative(&site, true)
+    };
+    let is_whole = |words| {
+        let low = chosen(words, 4, R_LARCH_TLS_IE_PC_LO12);
+        let is_low = low.is_none();
+        if let Some(low) = low {
+            assert!(matches!(low.special, Special::Transition(_)), "{}", low.name);
+        }
+        let high = chosen(words, 0, R_LARCH_PCALA_HI20).unwrap();
+        assert_eq!(!matches!(high.special, Special::Shrink(_)), is_low, "{words:x?}");
+        is_low
+    };
+    assert!(is_whole(whole));
+    // ori a1, a1, 0
+    assert!(is_whole([whole[0], 0x0380_00a5, whole[2], whole[3]]));
+    let [first, second, third, fourth] = whole;
+    for words in [
+        [first, second ^ 1, third, fourth],
+        [first, 0x02c0_00a5, third, fourth],
+        [first, second, third ^ 1, fourth],
+        [first, second, fourth, fourth],
+        [first, second, third, fourth ^ 1],
+        [first, second, third, third],
+    ] {
+        assert!(!is_whole(words), "{words:x?}");
+    }
 }

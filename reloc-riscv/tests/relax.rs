@@ -109,6 +109,37 @@ fn nothing_without_the_mark() {
     assert!(matches!(decided, Ok(Decision::Apply)));
 }
 
+/// Each form asks for the mark, the upper parts for their instruction as well; a lower part that is found by its label for both marks.
+#[test]
+fn marks_and_instructions() {
+    let known = known(|it| (it.from_global_pointer, it.size) = (Some(16), 4));
+    let is_rewritten = |code: &[u32], records: &[(u64, u32)]| {
+        let bytes: Vec<u8> = code.iter().flat_map(|word| word.to_le_bytes()).collect();
+        let record = |&(offset, r#type)| Record { offset, symbol: 1, r#type, addend: Some(0) };
+        let records: Vec<Record> = records.iter().map(record).collect();
+        let index = records.iter().rposition(|it| it.r#type != R_RISCV_RELAX).unwrap();
+        let site = Site::new(&bytes, &records, index).unwrap();
+        let decided = decide(find(KINDS, records[index].r#type).unwrap(), &site, &known).unwrap();
+        matches!(decided, Decision::Rewrite(_))
+    };
+    let (mark, elsewhere) = ((0, R_RISCV_RELAX), (2, R_RISCV_RELAX));
+    for (kind, code, other) in
+        [(R_RISCV_HI20, LUI_A0, AUIPC_A0), (R_RISCV_PCREL_HI20, AUIPC_A0, LUI_A0)]
+    {
+        assert!(is_rewritten(&[code], &[(0, kind), mark]));
+        assert!(!is_rewritten(&[code], &[(0, kind), elsewhere]));
+        assert!(!is_rewritten(&[code], &[(0, kind)]));
+        assert!(!is_rewritten(&[other], &[(0, kind), mark]));
+    }
+    let code = [AUIPC_A0, LW_A1_A0];
+    let (high, low) = ((0, R_RISCV_PCREL_HI20), (4, R_RISCV_PCREL_LO12_I));
+    let low_mark = (4, R_RISCV_RELAX);
+    assert!(is_rewritten(&code, &[high, mark, low, low_mark]));
+    assert!(!is_rewritten(&code, &[high, low, low_mark]));
+    assert!(!is_rewritten(&code, &[high, mark, low]));
+    assert!(!is_rewritten(&code, &[high, low]));
+}
+
 const LUI_A0: u32 = 0x0000_0537;
 const LUI_SP: u32 = 0x0000_0137;
 const AUIPC_A0: u32 = 0x0000_0517;

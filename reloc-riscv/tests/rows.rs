@@ -373,3 +373,10 @@ fn vendors_are_refused_by_name() {
     assert_eq!(result, Err(ApplyErrorKind::Unsupported));
     assert!((192..256).all(|number| find(Rv64::KINDS, number).is_none()));
 }
+
+/// What `__tls_get_addr` counts from lies 0x800 bytes behind the start of a block (psABI, "Thread Local Storage").
+#[test]
+fn blocks_begin_before_what_offsets_count_from() {
+    assert_eq!(Rv64::TLS.map(|tls| tls.dtp_bias), Some(-0x800));
+    assert_eq!(Rv32::TLS.map(|tls| tls.dtp_bias), Some(-0x800));
+}
