@@ -84,6 +84,46 @@ fn a_program_has_arguments_and_a_status() {
     assert_eq!(refused.status.code(), Some(1));
 }
 
+/// Its objects are mapped while it runs, and nobody looks at them: a program that builds itself anew may make them empty.
+#[test]
+fn a_program_may_change_its_files() {
+    let source = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        static __thread int own = 5;
+        int shown(void) { return own; }
+        static void late(void) { puts("atexit"); }
+        int main(int argc, char **argv) {
+            Dl_info info = { 0 };
+            atexit(late);
+            if (argc != 2 || truncate(argv[1], 0)) return 1;
+            int (*found)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "shown");
+            if (!found || found() != 5 || !dladdr((void *)found, &info)) return 2;
+            if (!dlopen("libm.so.6", RTLD_NOW)) return 3;
+            return system("exit 7") >> 8;
+        }
+    "#;
+    let Some(folder) = folder("a_program_may_change_its_files", &[("program.c", source)]) else {
+        return;
+    };
+    let folder = folder.path();
+    let object = fs::read(folder.join("program.o")).unwrap();
+    let mut command = Command::new("ar");
+    command.args(["rcs", "program.a", "program.o"]).current_dir(folder);
+    text(&command.output().unwrap());
+    for file in ["program.o", "program.a"] {
+        fs::write(folder.join("program.o"), &object).unwrap();
+        let output = hoist(folder, &["run", file, "main", "--", file]);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "{file}: {:?} {errors}", output.status);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "atexit\n");
+        assert_eq!(fs::metadata(folder.join(file)).unwrap().len(), 0);
+    }
+}
+
 #[test]
 fn options_stand_anywhere_among_words() {
     let source = "int twice(int x) { return 2 * x; } extern char far_away[]; char *where(void) { return far_away; }";
