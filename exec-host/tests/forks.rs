@@ -1,7 +1,4 @@
 //! Forks while other threads load and unload: children find every lock free.
-//!
-//! On x86-64 alone for now: of 119 children of AArch64 in an emulator one could not open a library, since the dynamic loader was opening one
-//! when it was forked. Whether `fork` waited for too short a time there, or for too little, is open.
 #![cfg(test)]
 #![allow(
     clippy::expect_used,
