@@ -42,8 +42,8 @@
 //!
 //! A child has copies of its parent's modules, data included, and may call them, load, unload and unwind, as far as it may use the C
 //! library: of a parent with several threads that is, until `exec`, what POSIX calls async-signal-safe. What other threads of the parent were
-//! about here is done or not begun in the child: `fork` waits for the few steps that need a lock, a second at most. It does not wait for
-//! constructors, functions that are being compiled and calls of a device, which the child has unfinished, nor for threads that unwind, for
+//! about here is done or not begun in the child: `fork` waits for that, each constructor and destructor included, a second at most: what takes
+//! longer the child has unfinished, as functions that are being compiled and calls of a device. It does not wait for threads that unwind, for
 //! which libgcc before GCC 13 has a lock where tables are registered. Destructors of a module run in each process that drops it. A `HostDevice` has no threads in a child: calls run where they are waited for, and dropping it runs nothing.
 //! A crash of a child inside of a guarded call that its parent had begun ends the child. Observers of the parent (`PerfMap`, `JitDump`)
 //! name the parent in a child, too.
