@@ -16,13 +16,7 @@ impl Opened {
     /// What `open` gives.
     pub(crate) fn by<E>(open: impl FnOnce() -> Result<Library, E>) -> Result<Self, E> {
         let _held = hold();
-        open().map(Self::from)
-    }
-}
-
-impl From<Library> for Opened {
-    fn from(library: Library) -> Self {
-        Self(ManuallyDrop::new(library))
+        open().map(|library| Self(ManuallyDrop::new(library)))
     }
 }
 

@@ -119,12 +119,14 @@ impl Process {
     /// # Safety
     /// As for [`open`](Self::open).
     unsafe fn open_with(&mut self, library: &Path, flags: c_int) -> Result<(), Error> {
-        let held = exec_core::sync::hold();
-        // SAFETY: the caller guarantees the library.
-        let library = unsafe { Library::open(Some(library), flags) }
-            .map_err(|error| Error::Library(Box::new(error)))?;
-        drop(held);
-        self.libraries.push(Arc::new(self.variables.settle(library).into()));
+        let library = Opened::by(|| {
+            // SAFETY: the caller guarantees the library.
+            let library = unsafe { Library::open(Some(library), flags) }?;
+            Ok(self.variables.settle(library))
+        });
+        let library =
+            library.map_err(|error: libloading::Error| Error::Library(Box::new(error)))?;
+        self.libraries.push(Arc::new(library));
         Ok(())
     }
 

@@ -11,7 +11,7 @@ use elf_core::names::{
     DT_AUXILIARY, DT_FILTER, DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERSYM,
     VER_NDX_GLOBAL, VER_NDX_LOCAL,
 };
-use exec_core::sync::OnceLock;
+use exec_core::sync::{OnceLock, hold};
 use std::ffi::CString;
 
 /// A library that is open; closed on drop.
@@ -47,7 +47,7 @@ impl Handle {
     }
 
     fn open(name: *const c_char, flags: c_int) -> Result<Self, String> {
-        let _held = exec_core::sync::hold();
+        let _held = hold();
         // SAFETY: a name that ends in NUL, or none.
         let handle = unsafe { libc::dlopen(name, flags) };
         if !handle.is_null() {
@@ -353,7 +353,7 @@ pub(crate) fn keep_this_library() {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        let _held = exec_core::sync::hold();
+        let _held = hold();
         // SAFETY: it is open, and closed once.
         unsafe { libc::dlclose(self.0) };
     }
