@@ -10,14 +10,14 @@
 
 mod system;
 
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, Ordering};
 use system::libraries::Libraries;
 use system::{compile, is_emulated, itself, load};
 
 /// Tells the process that forks what it is.
 const PARENT: &str = "HOIST_FORK_LIBRARIES";
-/// How long a child may take.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// How many seconds a child may take.
+const PATIENCE: u32 = 20;
 
 const OBJECT: &str = "static __thread long own = 5; long probe(void) { return own++; }";
 const LIBRARY: &str = r#"
@@ -55,25 +55,6 @@ impl Work {
     }
 }
 
-/// How a child ends: its status, or nothing if it hangs.
-fn end(child: i32) -> Option<i32> {
-    let start = Instant::now();
-    while start.elapsed() < PATIENCE {
-        let mut status = 0;
-        // SAFETY: the child is ours.
-        if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
-            return Some(status);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    // SAFETY: as above.
-    unsafe {
-        libc::kill(child, libc::SIGKILL);
-        libc::waitpid(child, core::ptr::null_mut(), 0);
-    }
-    None
-}
-
 /// The part of the process that forks.
 #[test]
 fn parent() {
@@ -85,12 +66,12 @@ fn parent() {
     libraries.add("throws", LIBRARY, &[], &["-xc++"]);
     let Some(object) = compile("gcc", &["-O1", "-fPIC"], OBJECT) else { panic!("no compiler") };
     let work = Work { object: object.bytes.clone(), libraries };
-    let is_over = std::sync::atomic::AtomicBool::new(false);
+    let is_over = AtomicBool::new(false);
     let (mut hang, mut fail) = (0, 0);
     std::thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
-                while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                while !is_over.load(Ordering::Relaxed) {
                     assert!(work.once(false));
                 }
             });
@@ -99,21 +80,26 @@ fn parent() {
             // SAFETY: the child calls hoist, which knows of forks, and ends without what the parent's threads would need.
             let child = unsafe { libc::fork() };
             if child == 0 {
+                // SAFETY: a child that hangs ends.
+                unsafe { libc::alarm(PATIENCE) };
                 let is_right =
                     std::panic::catch_unwind(core::panic::AssertUnwindSafe(|| work.once(true)));
                 // SAFETY: ends the process.
                 unsafe { libc::_exit(i32::from(!is_right.unwrap_or(false))) };
             }
-            match end(child) {
-                None => hang += 1,
-                Some(0) => {}
-                Some(_) => fail += 1,
+            let mut status = 0;
+            // SAFETY: the child is ours.
+            assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+            if libc::WIFSIGNALED(status) && libc::WTERMSIG(status) == libc::SIGALRM {
+                hang += 1;
+            } else if status != 0 {
+                fail += 1;
             }
             if hang > 3 {
                 break;
             }
         }
-        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+        is_over.store(true, Ordering::Relaxed);
     });
     println!("\nFORKS {hang} {fail}");
 }
