@@ -102,7 +102,7 @@ pub use records::indexed::IndexedRelocations;
 pub use records::relocations::{RelocationIter, Relocations};
 pub use records::relr::{Relr, RelrIter, relative_type};
 pub use records::rows::{Mips64El, Mips64ElRel, Mips64ElRela, Rel, Rela};
-pub use reloc::apply::{SectionMut, apply, apply_all, apply_kind, apply_rewrite};
+pub use reloc::apply::{SectionMut, apply, apply_all, apply_got_load, apply_kind, apply_rewrite};
 pub use reloc::arch::{Arch, find_of};
 pub use reloc::attributes::{BuildAttributes, SymbolAttributes};
 pub use reloc::check::Check;
@@ -115,7 +115,7 @@ pub use reloc::kind::{
 };
 pub use reloc::pairing::{Pairing, Shorten};
 pub use reloc::query::{Query, Resolve};
-pub use reloc::rewrite::{Addresses, Reach, Rewrite};
+pub use reloc::rewrite::{Addresses, GotLoad, Reach, Rewrite};
 pub use reloc::shrink::{Alignment, Padding, Shrink};
 pub use reloc::site::Site;
 pub use reloc::stub::{Stub, StubChoice, StubRelocation};

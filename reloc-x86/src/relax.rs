@@ -78,14 +78,6 @@ impl Instruction<'_, '_> {
         }
     }
 
-    /// `lea` for a load of an address behind a REX prefix; `None` of all else.
-    #[inline]
-    pub(crate) fn loaded(&self) -> Option<Rewrite> {
-        let &[rex, opcode, modrm, ..] = self.site.around::<7>(3)?;
-        let is_load = rex & 0xf0 == 0x40 && opcode == MOV && modrm & 0o307 == 0o005;
-        (is_load && self.site.record.addend == Some(-4)).then(|| self.lea(modrm))
-    }
-
     /// `call *` or `jmp *`.
     fn is_branch(&self, opcode: u8, modrm: u8) -> bool {
         opcode == INDIRECT && matches!(modrm >> 3 & 7, 2 | 4) && matches!(self.prefix, Prefix::None)
@@ -114,14 +106,9 @@ impl Instruction<'_, '_> {
             Prefix::Rex => drop(self.rex()?),
             Prefix::Rex2 => drop(self.rex2()?),
         }
-        Some(self.lea(modrm))
-    }
-
-    #[inline]
-    fn lea(&self, modrm: u8) -> Rewrite {
         let record = self.site.record;
         let distance = self.relocation(record.offset, self.numbers.distance, -4);
-        Rewrite::new(record, 2, [LEA, modrm, 0, 0, 0, 0]).with(distance)
+        Some(Rewrite::new(record, 2, [LEA, modrm, 0, 0, 0, 0]).with(distance))
     }
 
     /// `opcode` with the address as an immediate operand: the register moves from the one field to the other.

@@ -14,7 +14,9 @@ use crate::tls64;
 use elf_core::Check::{Any, Either, Signed, Unsigned};
 use elf_core::names::EM_X86_64;
 use elf_core::tls::Tls;
-use elf_core::{Arch, Field, Kind, Reach, Rewrite, Role, Site, Slot, Stub, StubRelocation, Value};
+use elf_core::{
+    Arch, Field, GotLoad, Kind, Reach, Rewrite, Role, Site, Slot, Stub, StubRelocation, Value,
+};
 
 /// x86-64 with addresses of 8 bytes (`EM_X86_64`, `ELFCLASS64`).
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +33,14 @@ impl Arch for X86_64 {
         &[StubRelocation::new(2, R_X86_64_GOTPCREL, -4)],
     )];
     const TLS: Option<Tls> = Some(tls64::TLS);
+    // mov foo@GOTPCREL(%rip), reg; lea foo(%rip), reg
+    const GOT_LOAD: Option<GotLoad> = Some(GotLoad::new(
+        R_X86_64_REX_GOTPCRELX,
+        [0x00c7_fff0, 0x0005_8b40],
+        -4,
+        0x8d,
+        R_X86_64_PC32,
+    ));
 }
 
 /// The instruction that stands for one without a prefix.
@@ -40,12 +50,6 @@ fn relaxed(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
 
 /// The same behind a REX prefix.
 fn relaxed_rex(site: &Site<'_>, reach: Reach) -> Option<Rewrite> {
-    // most of them, where there is room for code
-    let instruction = Instruction { site, prefix: Prefix::Rex, numbers: NUMBERS };
-    let is_near = cfg!(target_pointer_width = "64") && reach.near;
-    if let Some(loaded) = instruction.loaded().filter(|_| is_near) {
-        return Some(loaded);
-    }
     relaxed_behind(Prefix::Rex, site, reach)
 }
 

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, missing_docs, reason = "a test")]
 
-use elf_core::{Arch, Query, Reach, Record, SectionMut, Site, Special, apply_rewrite, find};
+use elf_core::{
+    Arch, Query, Reach, Record, Rewrite, SectionMut, Site, Special, apply_got_load, apply_rewrite,
+    find,
+};
 use reloc_x86::i386::R_386_GOT32X;
 use reloc_x86::x86_64::{
     R_X86_64_32, R_X86_64_32S, R_X86_64_CODE_4_GOTPCRELX, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX,
@@ -149,4 +152,72 @@ fn i386() {
     assert_eq!(relaxed(&[0x8b, 0x93], 4), None);
     assert_eq!(relaxed(&[0x8b, 0x94], 0), None);
     assert_eq!(relaxed(&[0xff, 0xb3], 0), None);
+}
+
+/// What is taken for [`Arch::GOT_LOAD`] becomes what the long way makes of it, whatever stands there.
+#[test]
+fn the_short_way_of_loads_is_the_long_one() {
+    let load = X86_64::GOT_LOAD.unwrap();
+    let Special::Relax(relax) = find(X86_64::KINDS, load.r#type).unwrap().special else {
+        panic!("no relaxation")
+    };
+    let symbol = |_: &Query| Some(SYMBOL);
+    let relocated = |bytes: &[u8], rewrite: &Rewrite| {
+        let mut bytes = bytes.to_vec();
+        let mut section = SectionMut { bytes: &mut bytes, address: PLACE, big_endian: false };
+        apply_rewrite::<X86_64>(rewrite, &mut section, &symbol).unwrap();
+        bytes
+    };
+    let mut count = 0;
+    for word in 0..1 << 24 {
+        let [modrm, opcode, rex, _] = u32::to_le_bytes(word);
+        // all of two bytes, and of the third one a few where the others are right
+        if (opcode != 0x8b) as u8 + (modrm & 0o307 != 0o005) as u8 + (rex & 0xf0 != 0x40) as u8 > 1
+        {
+            continue;
+        }
+        let bytes = [0x90, rex, opcode, modrm, 0x11, 0x22, 0x33, 0x44];
+        for addend in [Some(-4), Some(-5), Some(4), None] {
+            let record = Record { offset: 4, symbol: 1, r#type: load.r#type, addend };
+            let records = [record];
+            let long = relax(&Site::new(&bytes, &records, 0).unwrap(), NEAR);
+            if !load.is_at(&record, &bytes) {
+                continue;
+            }
+            count += 1;
+            let short = load.rewrite(&record);
+            assert_eq!(
+                long.as_ref().map(|long| relocated(&bytes, long)),
+                Some(relocated(&bytes, &short))
+            );
+            let mut written = bytes.to_vec();
+            let mut section = SectionMut { bytes: &mut written, address: PLACE, big_endian: false };
+            apply_got_load::<X86_64>(&load, &record, &mut section, &symbol).unwrap();
+            assert_eq!(written, relocated(&bytes, &short));
+        }
+    }
+    // sixteen prefixes, eight registers
+    assert_eq!(count, 128);
+}
+
+/// Where a part of the load is missing, it is none; where the distance does not fit, nothing is written.
+#[test]
+fn loads_are_whole() {
+    let load = X86_64::GOT_LOAD.unwrap();
+    let bytes = [0x48, 0x8b, 0x05, 1, 2, 3, 4];
+    let at = |offset| Record { offset, symbol: 1, r#type: load.r#type, addend: Some(-4) };
+    assert!(load.is_at(&at(3), &bytes));
+    for end in 0..bytes.len() {
+        assert!(!load.is_at(&at(3), &bytes[..end]));
+    }
+    for offset in [0, 1, 2, 4, 7, u64::MAX] {
+        assert!(!load.is_at(&at(offset), &bytes));
+    }
+    let far = |_: &Query| Some(PLACE + (1 << 31) + 7);
+    let mut written = bytes;
+    let mut section = SectionMut { bytes: &mut written, address: PLACE, big_endian: false };
+    apply_got_load::<X86_64>(&load, &at(3), &mut section, &far).unwrap_err();
+    let near = |_: &Query| Some(PLACE + (1 << 31) + 6);
+    apply_got_load::<X86_64>(&load, &at(3), &mut section, &near).unwrap();
+    assert_eq!(written, [0x48, 0x8d, 0x05, 0xff, 0xff, 0xff, 0x7f]);
 }

@@ -8,7 +8,7 @@ use super::error::{ApplyError, ApplyErrorKind};
 use super::field::{Field, Order, Shape, Unencodable};
 use super::kind::{Kind, Special, Stage, Uses, Usual};
 use super::query::{Query, Resolve};
-use super::rewrite::{Reach, Rewrite};
+use super::rewrite::{GotLoad, Reach, Rewrite};
 use super::shrink::Padding;
 use super::value::{Contents, Page, Role, Slot, Value};
 use crate::records::relocations::Relocations;
@@ -150,6 +150,27 @@ pub fn apply_rewrite<A: Arch>(
     Ok(())
 }
 
+/// Writes the opcode that stands for a load at the place of `record`, and relocates it. On error it may be written already.
+///
+/// # Errors
+/// As [`apply`].
+#[inline(always)]
+pub fn apply_got_load<A: Arch>(
+    load: &GotLoad,
+    record: &Record,
+    section: &mut SectionMut<'_>,
+    symbols: &impl Resolve,
+) -> Result<(), ApplyError> {
+    let is_written = find_of::<A>(load.becomes)
+        .and_then(|kind| usual::<A>(kind, record, section, symbols))
+        .and_then(|()| place::<1>(section.bytes, record.offset.checked_sub(2)?));
+    match is_written {
+        Some(opcode) => *opcode = [load.opcode],
+        None => apply_rewrite::<A>(&load.rewrite(record), section, symbols)?,
+    }
+    Ok(())
+}
+
 /// Applies `record`, whose type is `kind` and which belongs with `partner`, if with any.
 ///
 /// # Errors
@@ -165,11 +186,16 @@ pub fn apply_kind<A: Arch>(
     symbols: &impl Resolve,
 ) -> Result<(), ApplyError> {
     // a machine of 32 bits is small: it has one way for all
-    if cfg!(target_pointer_width = "64")
-        && (usual::<A>(kind, record, section, symbols).is_some()
-            || pieces::<A>(kind, record, partner, section, symbols).is_some())
-    {
-        return Ok(());
+    if cfg!(target_pointer_width = "64") {
+        if usual::<A>(kind, record, section, symbols).is_some() {
+            return Ok(());
+        }
+        // the caller's may not be in memory
+        let (record, partner) = (*record, partner.copied());
+        if pieces::<A>(kind, &record, partner.as_ref(), section, symbols).is_some() {
+            return Ok(());
+        }
+        return apply_any::<A>(kind, &record, partner.as_ref(), section, symbols);
     }
     apply_any::<A>(kind, record, partner, section, symbols)
 }

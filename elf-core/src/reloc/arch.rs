@@ -3,6 +3,7 @@
 use super::attributes::{BuildAttributes, SymbolAttributes};
 use super::kind::{Kind, find};
 use super::query::Query;
+use super::rewrite::GotLoad;
 use super::stub::{Stub, StubChoice};
 use super::tls::Tls;
 use crate::error::Error;
@@ -55,6 +56,10 @@ pub trait Arch {
     /// Whether the GOT entry of a symbol may be done without only if nobody uses it any more: what is loaded for one use may serve
     /// another that does not say so.
     const RELAXES_ALL_OR_NONE: bool = false;
+
+    /// The load from the GOT that most relaxed code has, if it has one: where the address is near, it is rewritten as
+    /// [`Special::Relax`](crate::Special::Relax) would, without asking that.
+    const GOT_LOAD: Option<GotLoad> = None;
 
     /// Whether the stub of a branch depends on the attributes of its target: on T, or `st_other`.
     const HAS_STATES: bool = false;

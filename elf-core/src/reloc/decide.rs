@@ -8,7 +8,7 @@ use super::error::{ApplyError, ApplyErrorKind};
 use super::kind::{Kind, Relax, Special, Uses};
 use super::pairing::Pairing;
 use super::query::Query;
-use super::rewrite::{Addresses, Reach, Rewrite};
+use super::rewrite::{Addresses, GotLoad, Reach, Rewrite};
 use super::site::{Neighbours, Site, Steps};
 use super::tls::Transition;
 use crate::records::relocations::Relocations;
@@ -53,6 +53,12 @@ impl Decision {
 
 /// What may be known of symbols before anything has an address, and stays so.
 pub trait Facts {
+    /// Whether [`reach`](Self::reach) may know anything of any record.
+    #[inline]
+    fn relaxes(&self) -> bool {
+        true
+    }
+
     /// What is known of the address of which the record's instructions load the GOT entry; `None` to leave them as they are.
     #[inline]
     fn reach(&self, record: &Record) -> Option<Reach> {
@@ -217,6 +223,17 @@ pub trait Pass: Facts {
         self.decided(kind, record, Decision::Apply)
     }
 
+    /// Takes a record at whose place an architecture's [`GOT_LOAD`](Arch::GOT_LOAD) stands, if the address is near: the same as
+    /// [`rewritten`](Self::rewritten) with what becomes of it. `false` where that is to be found out the long way.
+    ///
+    /// # Errors
+    /// As [`decided`](Self::decided).
+    #[inline]
+    fn loaded(&mut self, record: &Record, load: &GotLoad) -> Result<bool, Self::Error> {
+        let _ = (record, load);
+        Ok(false)
+    }
+
     /// Takes a record for which other instructions stand: the same as [`Decision::Rewrite`], but that they are not copied.
     ///
     /// # Errors
@@ -304,7 +321,7 @@ pub fn decide_all<A: Arch, P: Pass + ?Sized>(
 ) -> Result<(), P::Error> {
     let Some(kind) = A::KINDS.first() else { return Ok(()) };
     let steps = Steps::new(records.len());
-    let mut walk = Walk { kind, way: Way::of(kind), steps, skips: 0 };
+    let mut walk = Walk { kind, way: Way::of::<A>(kind, pass), skips: 0 };
     let is_table = matches!(records, Relocations::Rela(_) | Relocations::Rel(_));
     // a machine of 32 bits is small: it has one loop for all
     if cfg!(target_pointer_width = "64") && is_table {
@@ -312,7 +329,7 @@ pub fn decide_all<A: Arch, P: Pass + ?Sized>(
         return records.try_for_each(|record| {
             let index = following;
             following = index.wrapping_add(1);
-            walk.step::<A, P>(&record, pass, |steps| Neighbours::Table(records, index, steps))
+            walk.step::<A, P>(&record, pass, || Neighbours::Table(records, index, &steps))
         });
     }
     let mut rest = records.iter();
@@ -322,9 +339,9 @@ pub fn decide_all<A: Arch, P: Pass + ?Sized>(
         let index = following;
         following = index.wrapping_add(1);
         next = rest.next();
-        walk.step::<A, P>(&record, pass, |steps| match is_table {
-            true => Neighbours::Table(records, index, steps),
-            false => Neighbours::Packed(records, next.as_ref(), steps),
+        walk.step::<A, P>(&record, pass, || match is_table {
+            true => Neighbours::Table(records, index, &steps),
+            false => Neighbours::Packed(records, next.as_ref(), &steps),
         })?;
     }
     Ok(())
@@ -346,13 +363,13 @@ pub fn decide_some<A: Arch, P: Pass + ?Sized>(
     }
     let Some(kind) = A::KINDS.first() else { return Ok(()) };
     let steps = Steps::new(records.len());
-    let mut walk = Walk { kind, way: Way::of(kind), steps, skips: 0 };
+    let mut walk = Walk { kind, way: Way::of::<A>(kind, pass), skips: 0 };
     let mut from = 0usize;
     while let Some(index) = next(pass, from).filter(|index| *index >= from)
         && let Some(record) = records.get(index)
     {
         walk.skips = 0;
-        walk.step::<A, P>(&record, pass, |steps| Neighbours::Table(records, index, steps))?;
+        walk.step::<A, P>(&record, pass, || Neighbours::Table(records, index, &steps))?;
         from = index.saturating_add(1).saturating_add(walk.skips);
     }
     Ok(())
@@ -363,7 +380,6 @@ struct Walk {
     /// The kind of the last record: neighbours are often alike.
     kind: &'static Kind,
     way: Way,
-    steps: Steps,
     /// How many of the following records are decided already.
     skips: usize,
 }
@@ -375,6 +391,8 @@ enum Way {
     Applied,
     /// Whether it is relaxed.
     Relaxed(Relax),
+    /// The same of what is often [`Arch::GOT_LOAD`].
+    Loaded(Relax),
     /// All.
     Decided,
 }
@@ -382,24 +400,29 @@ enum Way {
 impl Way {
     /// What most code is full of, the loads of addresses too, goes the shortest way where there is room for code.
     #[inline]
-    const fn of(kind: &'static Kind) -> Self {
+    fn of<A: Arch>(kind: &'static Kind, pass: &(impl Facts + ?Sized)) -> Self {
         match kind.special {
             // a machine of 32 bits keeps no way
             _ if cfg!(not(target_pointer_width = "64")) => Self::Decided,
             _ if kind.special.is_none() => Self::Applied,
-            Special::Relax(relax) if cfg!(feature = "relax") => Self::Relaxed(relax),
+            Special::Relax(_) if !cfg!(feature = "relax") || !pass.relaxes() => Self::Applied,
+            Special::Relax(relax) => match A::GOT_LOAD {
+                Some(load) if load.r#type == kind.number => Self::Loaded(relax),
+                _ => Self::Relaxed(relax),
+            },
             _ => Self::Decided,
         }
     }
 }
 
 impl Walk {
+    // the record is not in memory where it is applied as most are: whoever wants it there has a copy
     #[inline(always)]
     fn step<'s, A: Arch, P: Pass + ?Sized>(
-        &'s mut self,
-        record: &'s Record,
+        &mut self,
+        record: &Record,
         pass: &mut P,
-        neighbours: impl FnOnce(&'s Steps) -> Neighbours<'s>,
+        neighbours: impl FnOnce() -> Neighbours<'s>,
     ) -> Result<(), P::Error> {
         if let Some(rest) = self.skips.checked_sub(1) {
             self.skips = rest;
@@ -409,48 +432,89 @@ impl Walk {
             let Some(kind) = find_of::<A>(record.r#type) else {
                 return Err(undecided(record, None, ApplyErrorKind::UnknownType, pass));
             };
-            (self.kind, self.way) = (kind, Way::of(kind));
+            (self.kind, self.way) = (kind, Way::of::<A>(kind, pass));
         }
-        let mut kind = self.kind;
+        let kind = self.kind;
         let has_special = const { Uses::of(A::KINDS).special };
         // a machine of 32 bits keeps no way: the row says what its records are
         if cfg!(not(target_pointer_width = "64")) && (!has_special || kind.special.is_none()) {
             return pass.decided(kind, record, Decision::Apply);
         }
-        let way = if has_special { self.way } else { Way::Applied };
         // a shorter way for most of them, where there is room for code
+        let way = if has_special { self.way } else { Way::Applied };
         if cfg!(target_pointer_width = "64") && !matches!(way, Way::Decided) {
-            if let Way::Relaxed(relax) = way
-                && let Some(reach) = pass.reach(record)
-            {
-                let bytes = pass.bytes()?;
-                let site = Site { bytes, record, neighbours: neighbours(&self.steps) };
-                if let Some(rewrite) = &relax(&site, reach) {
-                    self.skips = rewrite.takes;
-                    return pass.rewritten(kind, record, rewrite);
+            match way {
+                Way::Loaded(_)
+                    if let Some(load) = &A::GOT_LOAD
+                        && load.is_at(record, pass.bytes()?)
+                        && pass.loaded(record, load)? =>
+                {
+                    return Ok(());
                 }
+                Way::Loaded(relax) | Way::Relaxed(relax) => {
+                    let copy = Record { ..*record };
+                    if let Some(takes) = relaxed(kind, relax, &copy, pass, neighbours())? {
+                        self.skips = takes;
+                        return Ok(());
+                    }
+                }
+                Way::Applied | Way::Decided => {}
             }
             return pass.applied(kind, record);
         }
-        let decision = {
-            let neighbours = neighbours(&self.steps);
-            let site = Site { bytes: pass.bytes()?, record, neighbours };
-            if const { Uses::of(A::KINDS).alternatives } {
-                kind = choose(kind, &site, pass);
-            }
-            decide(kind, &site, pass)
+        // a machine of 32 bits has it in memory
+        self.skips = if cfg!(target_pointer_width = "64") {
+            decide_any::<A, P>(kind, &Record { ..*record }, pass, neighbours())?
+        } else {
+            decide_any::<A, P>(kind, record, pass, neighbours())?
         };
-        let decision = match decision {
-            Ok(decision) => decision,
-            Err(error) => return Err(undecided(record, Some(kind.name), error, pass)),
-        };
-        // as above
-        if cfg!(target_pointer_width = "64") && matches!(decision, Decision::Apply) {
-            return pass.applied(kind, record);
-        }
-        self.skips = decision.takes();
-        pass.decided(kind, record, decision)
+        Ok(())
     }
+}
+
+/// Takes a record that is relaxed, and says how many more; `None` of others.
+#[inline(never)]
+fn relaxed<P: Pass + ?Sized>(
+    kind: &'static Kind,
+    relax: Relax,
+    record: &Record,
+    pass: &mut P,
+    neighbours: Neighbours<'_>,
+) -> Result<Option<usize>, P::Error> {
+    let Some(reach) = pass.reach(record) else { return Ok(None) };
+    let site = Site { bytes: pass.bytes()?, record, neighbours };
+    let Some(rewrite) = &relax(&site, reach) else { return Ok(None) };
+    pass.rewritten(kind, record, rewrite)?;
+    Ok(Some(rewrite.takes))
+}
+
+/// Takes a record of which all is to be decided, and says how many more.
+#[inline]
+fn decide_any<A: Arch, P: Pass + ?Sized>(
+    mut kind: &'static Kind,
+    record: &Record,
+    pass: &mut P,
+    neighbours: Neighbours<'_>,
+) -> Result<usize, P::Error> {
+    let decision = {
+        let site = Site { bytes: pass.bytes()?, record, neighbours };
+        if const { Uses::of(A::KINDS).alternatives } {
+            kind = choose(kind, &site, pass);
+        }
+        decide(kind, &site, pass)
+    };
+    let decision = match decision {
+        Ok(decision) => decision,
+        Err(error) => return Err(undecided(record, Some(kind.name), error, pass)),
+    };
+    // a shorter way, where there is room for code
+    if cfg!(target_pointer_width = "64") && matches!(decision, Decision::Apply) {
+        pass.applied(kind, record)?;
+        return Ok(0);
+    }
+    let takes = decision.takes();
+    pass.decided(kind, record, decision)?;
+    Ok(takes)
 }
 
 #[cold]

@@ -13,6 +13,56 @@ pub struct Reach {
     pub distance: Option<i64>,
 }
 
+/// A load from the GOT of which another opcode makes an instruction that computes the address: what most relaxed code is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct GotLoad {
+    /// `r_type` of its relocation.
+    pub r#type: u32,
+    /// Bits that tell it, of the four bytes that end with the first one of the place, the first in the lowest eight bits.
+    pub mask: u32,
+    /// Those of the load.
+    pub code: u32,
+    /// The other opcode, for the byte two before the place.
+    pub opcode: u8,
+    /// `r_type` of that one's relocation, whose addend is the same.
+    pub becomes: u32,
+    /// The addend.
+    pub addend: i64,
+}
+
+impl GotLoad {
+    /// A load whose relocation is of type `type`: `mask` and `code` of its last three bytes before the place and the first one of it, and
+    /// the addend. It becomes `opcode`, two bytes before the place, with a relocation of type `becomes`.
+    #[must_use]
+    pub const fn new(
+        r#type: u32,
+        [mask, code]: [u32; 2],
+        addend: i64,
+        opcode: u8,
+        becomes: u32,
+    ) -> Self {
+        Self { r#type, mask, code, opcode, becomes, addend }
+    }
+
+    /// Whether it is what stands at the place of a record of its type in `section`.
+    #[must_use]
+    #[inline]
+    pub fn is_at(&self, record: &Record, section: &[u8]) -> bool {
+        let start = record.offset.checked_sub(3).and_then(|start| usize::try_from(start).ok());
+        let bytes = start.and_then(|start| section.get(start..)?.first_chunk::<7>());
+        let word = bytes.and_then(|bytes| bytes.first_chunk::<4>());
+        let is_load = word.is_some_and(|it| u32::from_le_bytes(*it) & self.mask == self.code);
+        is_load && record.addend == Some(self.addend)
+    }
+
+    /// What becomes of the load of `record`.
+    #[must_use]
+    pub fn rewrite(&self, record: &Record) -> Rewrite {
+        Rewrite::new(record, 2, [self.opcode]).with(Record { r#type: self.becomes, ..*record })
+    }
+}
+
 /// What is known of the symbol of a record, once everything has its place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]

@@ -10,8 +10,8 @@ use crate::model::storage::SymbolSlot;
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
 use elf_core::{
-    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Padding, Pass, Reach,
-    Record, Rewrite, SectionMut, Special, apply_kind, apply_rewrite,
+    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, GotLoad, Kind, Padding, Pass,
+    Reach, Record, Rewrite, SectionMut, Special, apply_got_load, apply_kind, apply_rewrite,
 };
 
 /// Writes what is decided of a section of the file into the image.
@@ -30,6 +30,11 @@ pub(super) struct Write<'w, 'l, 'a, 's, 'm, A> {
 }
 
 impl<A: Arch> Facts for Write<'_, '_, '_, '_, '_, A> {
+    #[inline]
+    fn relaxes(&self) -> bool {
+        self.symbols.layout.found.bounds.relaxes()
+    }
+
     #[inline]
     fn reach(&self, record: &Record) -> Option<Reach> {
         let bounds = &self.symbols.layout.found.bounds;
@@ -127,6 +132,22 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
             apply_kind::<A>(kind, record, None, &mut self.section, self.symbols)
         };
         written.map_err(|error| self.failed(error))
+    }
+
+    #[inline(always)]
+    fn loaded(&mut self, record: &Record, load: &GotLoad) -> Result<bool, Error> {
+        // small machines have one way for all
+        if cfg!(not(target_pointer_width = "64")) || self.is_edited() {
+            return Ok(false);
+        }
+        let bounds = &self.symbols.layout.found.bounds;
+        let slot = self.symbols.slots.get(record.symbol as usize);
+        let reach = slot.and_then(|slot| bounds.reach_at::<A>(slot, None));
+        if !bounds.relaxes() || !reach.is_some_and(|reach| reach.near) {
+            return Ok(false);
+        }
+        let written = apply_got_load::<A>(load, record, &mut self.section, self.symbols);
+        written.map(|()| true).map_err(|error| self.failed(error))
     }
 
     #[inline(always)]

@@ -17,8 +17,8 @@ use crate::plan::thunks;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
-    ApplyError, ApplyErrorKind, Arch, Check, Decision, Facts, File, Kind, Pass, Query, Reach,
-    Record, Rewrite, Role, SectionHeader, Slot, Special, Value,
+    ApplyError, ApplyErrorKind, Arch, Check, Decision, Facts, File, GotLoad, Kind, Pass, Query,
+    Reach, Record, Rewrite, Role, SectionHeader, Slot, Special, Value,
 };
 
 /// One object, whose relocations are gone over for what they need.
@@ -38,6 +38,9 @@ impl<'a> Scan<'_, 'a> {
         symbols: &mut [SymbolSlot],
         found: &mut ScanResult,
     ) -> Result<(), Error> {
+        let symbols = Cell::from_mut(symbols).as_slice_of_cells();
+        let own = symbols.get(self.object.first_symbol..).unwrap_or_default();
+        let own = own.get(..self.object.symbol_count).unwrap_or_default();
         let mut next = 0u32;
         self.file.sections().try_for_each(|header| {
             let index = next;
@@ -50,15 +53,17 @@ impl<'a> Scan<'_, 'a> {
                 return Ok(());
             };
             let bytes = Cell::new(None);
-            let symbols = &mut *symbols;
             let found = &mut *found;
             let mut section = SectionScan::<A> {
                 scan: self,
                 header,
                 target,
                 symbols,
+                own,
                 found,
                 bytes,
+                kind: None,
+                usual: Usual::Other,
                 arch: PhantomData,
             };
             let records = section.target.records;
@@ -73,9 +78,15 @@ struct SectionScan<'p, 'a, A> {
     /// Of the relocations.
     header: SectionHeader,
     target: Target<'a>,
-    symbols: &'p mut [SymbolSlot],
+    /// Of all objects.
+    symbols: &'p [Cell<SymbolSlot>],
+    /// Of this one.
+    own: &'p [Cell<SymbolSlot>],
     found: &'p mut ScanResult,
     bytes: Cell<Option<&'a [u8]>>,
+    /// Of the last record that was applied.
+    kind: Option<&'static Kind>,
+    usual: Usual,
     arch: PhantomData<A>,
 }
 
@@ -88,22 +99,19 @@ impl<A: Arch> SectionScan<'_, '_, A> {
 
     /// The slot of what defines a record's symbol.
     #[inline]
-    fn definition(&self, record: &Record) -> Option<&SymbolSlot> {
-        let object = self.scan.object;
-        let index = usize::try_from(record.symbol).ok()?;
-        let id = object.first_symbol.checked_add(index).filter(|_| index < object.symbol_count)?;
-        let slot = self.symbols.get(id)?;
-        let definition = slot.definition as usize;
-        if definition == id { Some(slot) } else { self.symbols.get(definition).or(Some(slot)) }
+    fn definition(&self, record: &Record) -> Option<&Cell<SymbolSlot>> {
+        let slot = self.own.get(usize::try_from(record.symbol).ok()?)?;
+        Some(self.symbols.get(slot.get().definition as usize).unwrap_or(slot))
     }
 
     /// Enters what is needed of symbol `definition`.
     #[inline]
     fn note(&mut self, definition: u32, needs: Needs) {
-        if let Some(slot) = self.symbols.get_mut(definition as usize)
-            && slot.needs.with(needs) != slot.needs
-        {
-            slot.needs = slot.needs.with(needs);
+        let Some(place) = self.symbols.get(definition as usize) else { return };
+        let slot = place.get();
+        let needs = slot.needs.with(needs);
+        if needs != slot.needs {
+            place.set(SymbolSlot { needs, ..slot });
             self.found.special.include(definition as usize);
         }
     }
@@ -167,20 +175,25 @@ impl<A: Arch> SectionScan<'_, '_, A> {
 
 impl<A: Arch> Facts for SectionScan<'_, '_, A> {
     #[inline]
+    fn relaxes(&self) -> bool {
+        self.found.bounds.relaxes()
+    }
+
+    #[inline]
     fn reach(&self, record: &Record) -> Option<Reach> {
         if !self.found.bounds.relaxes() {
             return None;
         }
-        self.found.bounds.reach(self.definition(record)?)
+        self.found.bounds.reach(&self.definition(record)?.get())
     }
 
     fn is_local_exec(&self, record: &Record) -> bool {
         let access = self.scan.options.thread_local;
-        self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
+        self.definition(record).is_some_and(|slot| tls::is_local_exec(&slot.get(), access))
     }
 
     fn is_thread_local(&self, record: &Record) -> bool {
-        self.definition(record).is_some_and(tls::is_variable)
+        self.definition(record).is_some_and(|slot| tls::is_variable(&slot.get()))
     }
 
     fn label(&self, record: &Record) -> Option<u64> {
@@ -216,9 +229,10 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
         record: &Record,
         decision: Decision,
     ) -> Result<(), Error> {
-        let Some(&slot) = self.definition(record) else {
+        let Some(slot) = self.definition(record) else {
             return Err(self.no_symbol(record));
         };
+        let slot = slot.get();
         if !THREAD_LOCAL && tls::concerns(kind) {
             let kind = elf_core::ErrorKind::FeatureOff("thread-local");
             let error = elf_core::Error { at: self.header.offset, kind };
@@ -258,23 +272,25 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
         if cfg!(not(target_pointer_width = "64")) {
             return self.decided(kind, record, Decision::Apply);
         }
-        if kind.is_marker() {
-            return match self.definition(record) {
-                Some(_) => Ok(()),
-                None => Err(self.no_symbol(record)),
-            };
+        if !self.kind.is_some_and(|last| core::ptr::eq(last, kind)) {
+            (self.kind, self.usual) = (Some(kind), Usual::of::<A>(kind, self.found.is_large));
         }
-        let is_usual = !self.found.is_large && !A::HAS_STATES;
-        let slot = self.definition(record).filter(|_| is_usual);
-        match slot.and_then(|slot| Some((slot, usual_needs(kind, slot)?))) {
-            Some((slot, needs)) if slot.needs.with(needs) == slot.needs => {}
-            Some((slot, needs)) => {
-                let definition = slot.definition;
-                self.note(definition, needs);
+        match (self.usual, self.definition(record).map(Cell::get)) {
+            (Usual::Marker, Some(_)) => Ok(()),
+            (Usual::Needs(needs), Some(slot))
+                if slot.state == SymbolState::Defined && slot.needs.with(needs) == slot.needs =>
+            {
+                Ok(())
             }
-            None => return self.decided(kind, record, Decision::Apply),
+            // the record is not in memory here: others have a copy
+            _ => self.applied_rarely(kind, Record { ..*record }),
         }
-        Ok(())
+    }
+
+    #[inline(always)]
+    fn loaded(&mut self, record: &Record, _: &GotLoad) -> Result<bool, Error> {
+        let has_room = cfg!(target_pointer_width = "64");
+        Ok(has_room && self.reach(record).is_some_and(|reach| reach.near))
     }
 
     /// What is rewritten needs nothing.
@@ -284,21 +300,53 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
     }
 }
 
-/// What most relocations need of most symbols; `None` where more has to be known.
-#[inline]
-fn usual_needs(kind: &Kind, slot: &SymbolSlot) -> Option<Needs> {
-    if slot.state != SymbolState::Defined {
-        return None;
-    }
-    match (kind.value.of, kind.value.minus) {
-        (Role::Got(Slot::Address), Role::Place) => Some(Needs::GOT),
-        (Role::Address | Role::Plt, Role::Place) => Some(Needs::default()),
-        (Role::Address, Role::Zero) if kind.check == Check::Any => Some(Needs::default()),
-        _ => None,
+/// What relocations of a kind need of a symbol that has an address of its own.
+#[derive(Clone, Copy)]
+enum Usual {
+    /// Nothing, of any symbol.
+    Marker,
+    /// These.
+    Needs(Needs),
+    /// More has to be known.
+    Other,
+}
+
+impl Usual {
+    /// Of an image that may be too large for branches.
+    fn of<A: Arch>(kind: &Kind, is_large: bool) -> Self {
+        if kind.is_marker() {
+            return Self::Marker;
+        }
+        if is_large || A::HAS_STATES {
+            return Self::Other;
+        }
+        match (kind.value.of, kind.value.minus) {
+            (Role::Got(Slot::Address), Role::Place) => Self::Needs(Needs::GOT),
+            (Role::Address | Role::Plt, Role::Place) => Self::Needs(Needs::default()),
+            (Role::Address, Role::Zero) if kind.check == Check::Any => {
+                Self::Needs(Needs::default())
+            }
+            _ => Self::Other,
+        }
     }
 }
 
 impl<A: Arch> SectionScan<'_, '_, A> {
+    /// Takes a record that is applied, whose kind or symbol is not one of most, or that is the first with its needs.
+    #[inline(never)]
+    fn applied_rarely(&mut self, kind: &'static Kind, record: Record) -> Result<(), Error> {
+        let slot = self.definition(&record).map(Cell::get);
+        match (self.usual, slot) {
+            (Usual::Marker, None) => Err(self.no_symbol(&record)),
+            (Usual::Needs(needs), Some(slot)) if slot.state == SymbolState::Defined => {
+                let definition = slot.definition;
+                self.note(definition, needs);
+                Ok(())
+            }
+            _ => self.decided(kind, &record, Decision::Apply),
+        }
+    }
+
     #[cold]
     fn no_symbol(&self, record: &Record) -> Error {
         let count = self.scan.object.symbol_count as u64;
