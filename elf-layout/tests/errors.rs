@@ -234,6 +234,9 @@ fn damaged_tables() {
     assert_eq!(error.to_string(), "object 0: section 3: st_shndx is 0xff20 at offset 0x0");
     let error = refused(&[&symbol(Place::In(99))], Options::default());
     assert!(error.to_string().contains("an index names section 99 of 6"), "{error}");
+    // the number behind the last is no section of the next object
+    let error = refused(&[&symbol(Place::In(6)), &Object::new()], Options::default());
+    assert!(error.to_string().contains("an index names section 6 of 6"), "{error}");
     let error = refused(&[&symbol(Place::Reserved(SHN_XINDEX))], Options::default());
     assert!(error.to_string().contains("st_shndx is 0xffff"), "{error}");
 }

@@ -128,14 +128,11 @@ fn without_sections_they_are_undefined() {
 fn all_that_is_missing_does_not_name_what_linkers_define() {
     let (mut object, data, _) = asking("__start_hooks", "__stop_hooks");
     object.section("hooks", WRITE, 8, &[1; 8]);
-    for (at, name) in [
-        (0, "missing"),
-        (8, "_end"),
-        (0, "__init_array_start"),
-        (0, "__dso_handle"),
-        (8, "missing"),
-        (8, "own"),
-    ] {
+    let missing = object.undefined("missing");
+    object.relocation(data, 0, R_X86_64_64, missing, 0);
+    for (at, name) in
+        [(8, "_end"), (0, "__init_array_start"), (0, "__dso_handle"), (8, "missing"), (8, "own")]
+    {
         let symbol = object.undefined(name);
         object.relocation(data, at, R_X86_64_64, symbol, 0);
     }
@@ -148,6 +145,11 @@ fn all_that_is_missing_does_not_name_what_linkers_define() {
         let files = bytes.each_ref().map(|bytes| File::parse(bytes).unwrap());
         let (all, more) = elf_layout::undefined_symbols::<X86_64>(&files, 9, &mut |_| true);
         assert_eq!((all.len(), more), (1, 0), "{all:?}");
+        let symbol = object.index(missing);
+        assert!(
+            matches!(all[0].kind, ErrorKind::Undefined { symbol: it, .. } if it == symbol),
+            "{all:?}"
+        );
     }
     let _ = |bytes| File::parse(bytes);
 }

@@ -4,8 +4,8 @@
 mod support;
 
 use elf_core::names::*;
-use elf_core::{ApplyErrorKind, Slot};
-use elf_layout::{ErrorKind, ImageMode, Layout, Options};
+use elf_core::{ApplyErrorKind, Name, Slot};
+use elf_layout::{ErrorKind, ExternalSymbol, ImageMode, Layout, Options};
 use reloc_x86::X86_64;
 use support::{
     BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
@@ -172,6 +172,42 @@ fn a_copy_is_the_address_of_a_constant_out_of_reach() {
         assert_eq!(half(&image, 0) as u64, BASE + far.offset);
         assert!(far.offset >= 16 && far.offset + 24 <= layout.size());
     });
+}
+
+/// A constant has a copy where one end of the image does not reach it, or an addend leads out of reach.
+#[test]
+#[cfg_attr(not(feature = "copy-relocations"), ignore = "needs the feature copy-relocations")]
+fn constants_at_the_end_of_reach() {
+    const LAST: u64 = 0xf_fff8;
+    const REACH: u64 = 1 << 31;
+    let base = 8 * REACH;
+    for (constant, addend, is_copied) in [
+        (base + REACH - 0x8_0000, 0, false),
+        (base + REACH + 0x8_0000, 0, true),
+        (base - REACH + 0x8_0000, 0, true),
+        (base - REACH + 0x18_0000, 0, false),
+        (base + REACH - 2000, 3000, true),
+    ] {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 16, &[0; LAST as usize + 8]);
+        let symbol = object.undefined("constant");
+        for place in [0, LAST] {
+            object.relocation(text, place, R_X86_64_PC32, symbol, addend);
+        }
+        let mut answer = |_: Name<'_>| Some(ExternalSymbol::constant(constant, 4096));
+        plan(&[object.build()], Options::default(), &mut answer, |layout| {
+            let layout = layout.unwrap();
+            let mut image = vec![0; layout.size() as usize];
+            layout.write(&mut image, base).unwrap();
+            let copy = layout.copies().next().unwrap();
+            assert_eq!(copy.address, constant);
+            let expected = if is_copied { base + copy.offset } else { constant };
+            for place in [0, LAST] {
+                let found = (base + place).wrapping_add_signed(half(&image, place) - addend);
+                assert_eq!(found, expected, "{constant:#x} from {place:#x}");
+            }
+        });
+    }
 }
 
 /// What is copied has no stub beside its copy, and what has no bytes has no copy.
