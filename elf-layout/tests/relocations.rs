@@ -18,6 +18,7 @@ const R_X86_64_PLT32: u32 = 4;
 const R_X86_64_GOTPCREL: u32 = 9;
 const R_X86_64_32: u32 = 10;
 const R_X86_64_32S: u32 = 11;
+const R_X86_64_PC64: u32 = 24;
 const R_X86_64_SIZE64: u32 = 33;
 const R_X86_64_REX_GOTPCRELX: u32 = 42;
 
@@ -340,8 +341,10 @@ fn replaceable_functions_are_behind_stubs() {
     one.relocation(data, 0, R_X86_64_64, 0, 0);
     let mut two = Object::new();
     let text = two.section(".text", CODE, 16, &[0x90; 16]);
-    two.symbol("own", STB_GLOBAL, STT_FUNC, Place::In(text), 4, 4);
+    let own = two.symbol("own", STB_GLOBAL, STT_FUNC, Place::In(text), 4, 4);
     two.global("label", text, 8);
+    let frames = two.section(".eh_frame", READ, 8, &[0; 8]);
+    two.relocation(frames, 0, R_X86_64_PC64, own, 0);
     let files = [one.build(), two.build()];
     let planned = |replaceable_functions, check: &dyn Fn(&Layout<'_, '_, X86_64>)| {
         let options = Options { replaceable_functions, ..Options::default() };
@@ -359,11 +362,16 @@ fn replaceable_functions_are_behind_stubs() {
         assert!(layout.stubs().any(|entry| entry.offset == stub));
         let image = image(layout).unwrap();
         assert_eq!(word(&image, function.entry), BASE + function.function);
+        assert_eq!(image[stub as usize..][..2], [0xff, 0x25], "jmp *entry(%rip)");
+        assert_eq!((stub + 6).wrapping_add_signed(half(&image, stub + 2)), function.entry);
         let code = layout.section(0, 1).unwrap();
         assert_eq!(code.wrapping_add_signed(half(&image, code)), stub, "calls go to the stub");
         assert_eq!(word(&image, layout.section(0, data).unwrap()), BASE + stub);
         let entry = (code + 4).wrapping_add_signed(half(&image, code + 4));
         assert_eq!(word(&image, entry), BASE + stub, "one address for all");
         assert_ne!(entry, function.entry);
+        // unwinding tables speak of the function itself
+        let frames = layout.section(1, frames).unwrap();
+        assert_eq!(frames.wrapping_add(word(&image, frames)), function.function);
     });
 }
