@@ -5,7 +5,7 @@
 mod table;
 
 use elf_core::{
-    ApplyErrorKind, Arch, Field, Kind, Query, Record, Resolve, Role, SectionMut, Slot, Stub,
+    ApplyErrorKind, Arch, Check, Field, Kind, Query, Record, Resolve, Role, SectionMut, Slot, Stub,
     SymbolAttributes, apply, find,
 };
 use reloc_arm::Arm;
@@ -393,6 +393,9 @@ fn groups_make_the_distance() {
         assert!(result(r#type, word, most), "{type}");
         assert!(!result(r#type, word, most + 2), "{type}");
     }
+    // adr.w of its own place adds 0
+    let here = after(R_ARM_THM_ALU_PREL_11_0, 0xf2af_0000, PLACE, Target::label(PLACE));
+    assert_eq!(here, Ok(0xf20f_0000));
     assert!(result(R_ARM_LDC_PC_G0, 0xed9f_0b00, 0x3fc));
     assert!(!result(R_ARM_LDC_PC_G0, 0xed9f_0b00, 0x3fe), "no multiple of 4");
     assert!(!result(R_ARM_LDC_PC_G0, 0xed9f_0b00, 0x400));
@@ -536,6 +539,15 @@ fn processors_decide_about_stubs() {
     // there is no Arm code
     assert_eq!(choice(R_ARM_THM_CALL, arm, J1J2 | MICROCONTROLLER), None);
     assert_eq!(choice(R_ARM_THM_JUMP24, arm, J1J2 | THUMB2 | MICROCONTROLLER), None);
+    // the personality routine of an unwinding table, wherever it is
+    for target in [arm, thumb, label] {
+        assert_eq!(choice(R_ARM_PREL31, target, V7), Some((0, false)));
+    }
+    // how far BL goes
+    let span = |processor| {
+        Arm::stub(find(KINDS, R_ARM_THM_CALL).unwrap(), thumb.on(processor)).unwrap().within
+    };
+    assert_eq!([span(BLX), span(V7)], [Some(Check::Signed(23)), None]);
     // a label of Thumb code would be taken for Arm code
     assert_eq!(choice(R_ARM_THM_CALL, label, V7), None);
     assert_eq!(choice(R_ARM_THM_JUMP11, thumb, V7), None);
