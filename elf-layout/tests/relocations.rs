@@ -4,7 +4,7 @@
 mod support;
 
 use elf_core::names::*;
-use elf_core::{ApplyErrorKind, Name, Slot};
+use elf_core::{ApplyErrorKind, Name, Role, Slot};
 use elf_layout::{ErrorKind, ExternalSymbol, ImageMode, Layout, Options};
 use reloc_x86::X86_64;
 use support::{
@@ -294,6 +294,13 @@ fn sizes_are_those_of_the_definition() {
         let text = layout.section(0, 1).unwrap();
         assert_eq!([word(&image, text), word(&image, text + 8)], [0x77, 0x40]);
     });
+    // nobody says how large the caller's are
+    for name in ["near", "near_data", "near_constant"] {
+        laid_out(&[&uses(R_X86_64_SIZE64, &[name])], |layout| {
+            let ErrorKind::Apply(error) = image_error(layout).kind else { panic!("{name}") };
+            assert_eq!(error.kind, ApplyErrorKind::Unresolved(Role::Size), "{name}");
+        });
+    }
 }
 
 /// The address that the code computes with and the place its bytes are at are two things.

@@ -18,9 +18,11 @@ const R_X86_64_DTPOFF64: u32 = 17;
 const R_X86_64_TPOFF64: u32 = 18;
 const R_X86_64_TLSGD: u32 = 19;
 const R_X86_64_TLSLD: u32 = 20;
+const R_X86_64_DTPOFF32: u32 = 21;
 const R_X86_64_GOTTPOFF: u32 = 22;
 const R_X86_64_SIZE64: u32 = 33;
 const R_X86_64_GOTPC32_TLSDESC: u32 = 34;
+const R_X86_64_TLSDESC_CALL: u32 = 35;
 
 const TLS: SectionFlags = WRITE.union(SectionFlags::TLS);
 fn as_compiled() -> Options {
@@ -286,6 +288,29 @@ fn initial_exec_becomes_local_exec() {
         let entries: Vec<_> = layout.unwrap().got_entries().collect();
         assert_eq!(entries.len(), 1);
         assert_eq!((entries[0].content, entries[0].symbol), (Slot::TpOffset, 2));
+    });
+}
+
+/// Code that asks for the block once has 0 for it, and the variables count from the thread pointer: `mov $0, %rax` and
+/// `lea own@tpoff(%rax), %rax` (as GNU ld has it).
+#[test]
+#[cfg_attr(not(feature = "relax"), ignore = "needs the feature relax")]
+fn local_dynamic_becomes_local_exec() {
+    let mut object = Object::new();
+    let asking = [0x48, 0x8d, 0x05, 0, 0, 0, 0, 0xff, 0x10, 0x48, 0x8d, 0x80, 0, 0, 0, 0];
+    let text = object.section(".text", CODE, 1, &asking);
+    let [base, own] = ["_TLS_MODULE_BASE_", "own"].map(|name| object.undefined(name));
+    object.relocation(text, 3, R_X86_64_GOTPC32_TLSDESC, base, -4);
+    object.relocation(text, 7, R_X86_64_TLSDESC_CALL, base, 0);
+    object.relocation(text, 12, R_X86_64_DTPOFF32, own, 0);
+    plan(&[object.build(), variables().build()], Options::default(), &mut nobody, |layout| {
+        let mut layout = layout.unwrap();
+        assert_eq!(layout.got_entries().count(), 0);
+        layout.set_static_tls_block(AT);
+        let mut image = vec![0; layout.size() as usize];
+        layout.write(&mut image, BASE).unwrap();
+        assert_eq!(image[..9], [0x48, 0xc7, 0xc0, 0, 0, 0, 0, 0x66, 0x90]);
+        assert_eq!((&image[9..12], half(&image, 12)), ([0x48, 0x8d, 0x80].as_slice(), -0x3fc));
     });
 }
 
