@@ -14,9 +14,16 @@ use reloc_riscv::riscv::{R_RISCV_NONE, R_RISCV_PCREL_HI20, R_RISCV_RELAX};
 const RELAX: &[u8] = include_bytes!("../../fixtures/riscv64/relax.o");
 const BASE: u64 = 0x40_0000;
 
-/// Where `outside` is.
+/// Where `outside` is, and what is absolute.
 fn outside(name: Name<'_>) -> Option<ExternalSymbol> {
-    (name == "outside").then_some(ExternalSymbol::new(BASE + 0x8000))
+    Some(ExternalSymbol::new(match name.to_str()? {
+        "outside" => BASE + 0x8000,
+        "zero" => 16,
+        "minus" => (-16_i64).cast_unsigned(),
+        "page" => 0x1_2000,
+        "last_page" => 0x7f_f000,
+        _ => return None,
+    }))
 }
 
 fn options() -> Options {
@@ -75,6 +82,24 @@ fn without_room_padding_that_is_too_long_is_refused() {
     });
     let ErrorKind::Apply(error) = error.kind else { panic!("{error}") };
     assert!(matches!(error.kind, ApplyErrorKind::Misaligned { .. }), "{error}");
+}
+
+/// Without room all code stays as long as it is, and as it was compiled.
+#[test]
+fn without_room_code_stays_as_compiled() {
+    let object = include_bytes!("../../fixtures/riscv64/relax-gnu.o");
+    let code = |room, relax| {
+        let options = Options { relax, global_pointer: true, ..options() };
+        laid_out(object, options, room, |layout| {
+            let layout = layout.unwrap();
+            let mut image = vec![0; layout.size() as usize];
+            layout.write(&mut image, BASE).unwrap();
+            image.truncate(layout.section_size(0, 2).unwrap() as usize);
+            image
+        })
+    };
+    assert_eq!(code(0, true), code(0, false));
+    assert!(code(20, true).len() < code(0, true).len());
 }
 
 #[test]

@@ -228,6 +228,9 @@ fn damaged_tables() {
         error.to_string(),
         "object 0: section 2: no symbol 1234 in a table of 1, at offset 0x50"
     );
+    // the number behind the last is no symbol of the next object
+    let error = refused(&[&refers(|_, _| 1), &Object::new()], Options::default());
+    assert!(error.to_string().contains("no symbol 1 in a table of 1"), "{error}");
     let symbol =
         |place| refers(|object, _| object.symbol("s", STB_GLOBAL, STT_OBJECT, place, 0, 0));
     let error = refused(&[&symbol(Place::Reserved(0xff20))], Options::default());

@@ -20,6 +20,7 @@ const R_X86_64_32: u32 = 10;
 const R_X86_64_32S: u32 = 11;
 const R_X86_64_PC64: u32 = 24;
 const R_X86_64_SIZE64: u32 = 33;
+const R_X86_64_GOTPCRELX: u32 = 41;
 const R_X86_64_REX_GOTPCRELX: u32 = 42;
 
 /// An object whose code refers to `symbols` one after the other, eight bytes each, by `kind`.
@@ -62,6 +63,48 @@ fn one_got_entry_for_each_symbol() {
         assert_eq!([target(0, 8), target(1, 0)], [NEAR; 2]);
         assert_eq!(target(1, 8), BASE + layout.section(2, own).unwrap() + 4);
     });
+}
+
+/// Code that does without the GOT reaches the symbol itself (psABI, "Optimize GOTPCRELX Relocations"); so it stays where the image is too
+/// large for that, or the caller wants entries.
+#[test]
+fn loads_and_calls_without_the_got() {
+    // mov own@GOTPCREL(%rip), %rax; call *own@GOTPCREL(%rip); jmp *own@GOTPCREL(%rip)
+    let code = [0x48, 0x8b, 0x05, 0, 0, 0, 0, 0xff, 0x15, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0];
+    for (relax, room) in [(true, 0), (false, 0), (true, 0x7fff_0000)] {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 16, &code);
+        let data = object.section(".data", WRITE, 8, &[0; 16]);
+        let own = object.global("own", data, 8);
+        object.relocation(text, 3, R_X86_64_REX_GOTPCRELX, own, -4);
+        object.relocation(text, 9, R_X86_64_GOTPCRELX, own, -4);
+        object.relocation(text, 15, R_X86_64_GOTPCRELX, own, -4);
+        object.zeros(".bss", WRITE, 8, room);
+        let options = Options { relax, ..Options::default() };
+        plan(&[object.build()], options, &mut process, |layout| {
+            let layout = layout.unwrap();
+            let is_relaxed = relax && room == 0 && cfg!(feature = "relax");
+            assert_eq!(layout.got_entries().count(), usize::from(!is_relaxed), "{relax} {room}");
+            if room > 0 {
+                return;
+            }
+            let image = image(&layout).unwrap();
+            let own = layout.section(0, data).unwrap() + 8;
+            if !is_relaxed {
+                for at in [3u64, 9, 15] {
+                    let entry = (at + 4).wrapping_add_signed(half(&image, at));
+                    assert_eq!(word(&image, entry), BASE + own);
+                }
+                return;
+            }
+            // lea, addr32 call, jmp with a nop behind it
+            assert_eq!(image[..3], [0x48, 0x8d, 0x05]);
+            assert_eq!((&image[7..9], image[13], image[18]), ([0x67, 0xe8].as_slice(), 0xe9, 0x90));
+            for (at, end) in [(3, 7u64), (9, 13), (14, 18)] {
+                assert_eq!(end.wrapping_add_signed(half(&image, at)), own);
+            }
+        });
+    }
 }
 
 #[test]
