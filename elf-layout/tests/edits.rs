@@ -286,3 +286,23 @@ fn code_that_is_gone_is_not_written() {
     });
     assert_eq!(refusal(&bytes), (0x82, ApplyErrorKind::Sequence));
 }
+
+/// What is wrong is told by where it is in the file, whatever has gone before it.
+#[test]
+fn errors_name_places_of_the_file() {
+    let file = File::parse(RELAX).unwrap();
+    let table = file.symbol_table().unwrap().unwrap();
+    let mut symbols = (0u32..).zip(table.symbols());
+    let big = symbols.find(|(_, it)| table.name_of(it).unwrap() == "big").unwrap().0;
+    // bnez and beqz behind calls that become shorter, to what is farther than 256 bytes
+    for wrong in [0x2a, 0x2c] {
+        let bytes = changed(|place, _, symbol| {
+            if *place == wrong {
+                *symbol = big;
+            }
+        });
+        let (place, kind) = refusal(&bytes);
+        assert_eq!(place, wrong);
+        assert!(matches!(kind, ApplyErrorKind::Overflow { .. }), "{kind:?}");
+    }
+}

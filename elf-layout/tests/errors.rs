@@ -11,6 +11,7 @@ use elf_layout::{
 };
 use reloc_arm::Arm;
 use reloc_riscv::Rv64;
+use reloc_riscv::riscv::{R_RISCV_SET_ULEB128, R_RISCV_SUB_ULEB128};
 use reloc_x86::{I386, X86_64};
 use support::{
     BASE, CODE, Object, Place, READ, WRITE, image_error, laid_out, nobody, plan, refused,
@@ -328,6 +329,22 @@ fn relocations_that_cannot_be_applied() {
     assert_eq!(
         message(&of_kind(8, 0, 0)),
         "object 0: section 1: R_X86_64_RELATIVE at offset 0x0: only a dynamic loader resolves this type"
+    );
+}
+
+/// A difference of what nobody defines, although its other half is there.
+#[test]
+fn differences_of_undefined_symbols() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    let data = object.section(".data", READ, 1, &[0x80, 0]);
+    let (here, nobody) = (object.local("here", data, 0), object.undefined("nobody"));
+    object.relocation(data, 0, R_RISCV_SET_ULEB128, nobody, 0);
+    object.relocation(data, 0, R_RISCV_SUB_ULEB128, here, 0);
+    let error = refused_by::<Rv64>(&object.build());
+    assert_eq!(
+        error.to_string(),
+        "object 0: section 1: R_RISCV_SET_ULEB128 at offset 0x0: symbol 2 is undefined"
     );
 }
 

@@ -139,6 +139,22 @@ fn stubs_only_where_the_target_is_out_of_reach() {
     });
 }
 
+/// A call of a weak function that nobody defines is never made where code asks first, and goes to 0 by way of a stub: that is out of reach.
+#[test]
+fn weak_functions_that_nobody_defines() {
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 16, &[0; 8]);
+    let weak = object.undefined_weak("nobody");
+    object.relocation(text, 0, R_X86_64_PLT32, weak, -4);
+    laid_out(&[&object], |layout| {
+        let stub = layout.stubs().next().unwrap().offset;
+        let mut image = vec![0; layout.size() as usize];
+        layout.write(&mut image, 1 << 40).unwrap();
+        assert_eq!(4_u64.wrapping_add_signed(half(&image, 0)), stub);
+        assert_eq!(word(&image, (stub + 6).wrapping_add_signed(half(&image, stub + 2))), 0);
+    });
+}
+
 /// Every reference to a function out of reach means the same stub, so that its address is one.
 #[test]
 #[cfg_attr(not(feature = "copy-relocations"), ignore = "needs the feature copy-relocations")]
@@ -305,6 +321,16 @@ fn limits() {
     assert_eq!(limit(R_X86_64_32S, here), Some(1 << 31));
     assert_eq!(limit(R_X86_64_32S, Place::Common), Some(1 << 31));
     assert_eq!(limit(R_X86_64_32S, Place::Absolute), None, "it stays where it is");
+    if cfg!(feature = "indirect-functions") {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 8, &[0; 16]);
+        let function = object.symbol("f", STB_GLOBAL, STT_FUNC, here, 8, 8);
+        object.relocation(text, 0, R_X86_64_32S, function, 0);
+        let options = Options { replaceable_functions: true, ..Options::default() };
+        plan(&[object.build()], options, &mut process, |layout| {
+            assert_eq!(layout.unwrap().limit(), Some(1 << 31), "its stub");
+        });
+    }
     let both = {
         let mut object = Object::new();
         let data = object.section(".data", WRITE, 8, &[0; 16]);
