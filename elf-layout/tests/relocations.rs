@@ -4,8 +4,12 @@
 mod support;
 
 use elf_core::names::*;
-use elf_core::{ApplyErrorKind, Name, Role, Slot};
-use elf_layout::{ErrorKind, ExternalSymbol, ImageMode, Layout, Options};
+use elf_core::{ApplyErrorKind, File, Name, Role, Slot};
+use elf_layout::{
+    ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
+    Storage, SymbolSlot,
+};
+use reloc_riscv::Rv32;
 use reloc_x86::X86_64;
 use support::{
     BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
@@ -19,6 +23,7 @@ const R_X86_64_GOTPCREL: u32 = 9;
 const R_X86_64_32: u32 = 10;
 const R_X86_64_32S: u32 = 11;
 const R_X86_64_PC64: u32 = 24;
+const R_X86_64_PLTOFF64: u32 = 31;
 const R_X86_64_SIZE64: u32 = 33;
 const R_X86_64_GOTPCRELX: u32 = 41;
 const R_X86_64_REX_GOTPCRELX: u32 = 42;
@@ -137,6 +142,33 @@ fn stubs_only_where_the_target_is_out_of_reach() {
             assert_eq!((entry.offset % 8, entry.size), (0, 8));
         }
     });
+}
+
+/// What spans all addresses has no use for stubs.
+#[test]
+fn branches_that_reach_everything() {
+    laid_out(&[&uses(R_X86_64_PLTOFF64, &["far", "near"])], |layout| {
+        assert_eq!(layout.stubs().count(), 0);
+        let image = image(layout).unwrap();
+        let got = BASE + layout.got().0;
+        assert_eq!([0, 8].map(|at| got.wrapping_add(word(&image, at))), [FAR, NEAR]);
+    });
+    let bytes = include_bytes!("../../fixtures/riscv32/pair-a.o");
+    let files = [File::parse(bytes).unwrap()];
+    let needed = Requirements::of(&files).unwrap();
+    let mut sections = vec![SectionSlot::default(); needed.sections];
+    let mut symbols = vec![SymbolSlot::default(); needed.symbols];
+    let storage = Storage {
+        objects: &mut [ObjectSlot::default()],
+        sections: &mut sections,
+        symbols: &mut symbols,
+        names: &mut [],
+        edits: &mut [],
+    };
+    let mut far = |_: Name<'_>| Some(ExternalSymbol::function(0xf000_0000));
+    let layout = Layout::<Rv32>::plan(&files, Options::default(), storage, &mut far).unwrap();
+    assert_eq!(layout.stubs().count(), 0);
+    layout.write(&mut vec![0; layout.size() as usize], BASE).unwrap();
 }
 
 /// A call of a weak function that nobody defines is never made where code asks first, and goes to 0 by way of a stub: that is out of reach.
