@@ -380,6 +380,18 @@ fn variables_and_other_symbols() {
         object.relocation(text, 4, kind, symbol, 0);
         refused(&[&object], Options::default()).to_string()
     };
+    if cfg!(feature = "indirect-functions") {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 8, &[0; 16]);
+        let place = Place::In(text);
+        let symbol = object.symbol("f", STB_GLOBAL, STT_GNU_IFUNC, place, 0, 4);
+        object.relocation(text, 4, 23, symbol, 0);
+        for indirect_functions in [false, true] {
+            let options = Options { indirect_functions, ..Options::default() };
+            let error = refused(&[&object], options);
+            assert!(matches!(error.kind, ErrorKind::NotThreadLocal { symbol: 1, .. }), "{error}");
+        }
+    }
     assert_eq!(
         of(23, false), // R_X86_64_TPOFF32
         "object 0: section 1: R_X86_64_TPOFF32 at offset 0x4: symbol 1 is not thread-local"

@@ -24,6 +24,7 @@ const R_X86_64_32: u32 = 10;
 const R_X86_64_32S: u32 = 11;
 const R_X86_64_PC64: u32 = 24;
 const R_X86_64_PLTOFF64: u32 = 31;
+const R_X86_64_16: u32 = 12;
 const R_X86_64_SIZE64: u32 = 33;
 const R_X86_64_GOTPCRELX: u32 = 41;
 const R_X86_64_REX_GOTPCRELX: u32 = 42;
@@ -352,6 +353,7 @@ fn limits() {
     assert_eq!(limit(R_X86_64_32, here), Some(1 << 32));
     assert_eq!(limit(R_X86_64_32S, here), Some(1 << 31));
     assert_eq!(limit(R_X86_64_32S, Place::Common), Some(1 << 31));
+    assert_eq!(limit(R_X86_64_16, here), None, "no address is that low");
     assert_eq!(limit(R_X86_64_32S, Place::Absolute), None, "it stays where it is");
     if cfg!(feature = "indirect-functions") {
         let mut object = Object::new();

@@ -208,7 +208,9 @@ fn what_nobody_knows_is_refused() {
 
 #[test]
 fn the_block_is_that_of_the_abi() {
-    let objects = [variables().build()];
+    let mut object = variables();
+    object.section(".data", WRITE, 8, &[9; 8]);
+    let objects = [object.build()];
     plan(&objects, as_compiled(), &mut nobody, |layout| {
         let layout = layout.unwrap();
         let offset = layout.section(0, 1).unwrap();

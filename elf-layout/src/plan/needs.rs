@@ -425,8 +425,7 @@ fn problem(
     let is_tls = THREAD_LOCAL && tls::concerns(kind);
     match slot.state {
         SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Discarded => {}
-        SymbolState::Indirect if !INDIRECT_FUNCTIONS || is_tls || !options.indirect_functions => {}
-        SymbolState::Indirect => return None,
+        SymbolState::Indirect if !INDIRECT_FUNCTIONS || !options.indirect_functions => {}
         SymbolState::UndefinedWeak => return None,
         SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase
             if is_tls || kind.value.of == Role::Size =>
