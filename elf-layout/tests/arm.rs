@@ -1,6 +1,6 @@
 //! Arm code in layouts: where branches arrive and in which state, read as a processor reads it; T of pointers; the base of a segment.
 #![cfg(test)]
-#![cfg(feature = "alloc")]
+#![cfg(all(feature = "alloc", feature = "default"))]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
 use elf_core::names::{SHN_ABS, SHN_UNDEF, STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC};

@@ -147,6 +147,7 @@ fn stubs_only_where_the_target_is_out_of_reach() {
 
 /// What spans all addresses has no use for stubs.
 #[test]
+#[cfg_attr(not(feature = "default"), ignore = "needs the feature default")]
 fn branches_that_reach_everything() {
     laid_out(&[&uses(R_X86_64_PLTOFF64, &["far", "near"])], |layout| {
         assert_eq!(layout.stubs().count(), 0);

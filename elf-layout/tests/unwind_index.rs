@@ -1,7 +1,7 @@
 //! The index of Arm's unwinding tables, searched as an unwinder does (EHABI32, "Index table entries"): what it finds for every
 //! instruction is the object's own entry, or that code without any cannot be unwound.
 #![cfg(test)]
-#![cfg(all(feature = "alloc", feature = "linker-defined"))]
+#![cfg(all(feature = "alloc", feature = "default"))]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test")]
 
 use elf_core::names::SHT_ARM_EXIDX;
