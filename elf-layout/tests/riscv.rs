@@ -3,7 +3,7 @@
 #![cfg(all(feature = "alloc", feature = "edits", feature = "relax", feature = "thread-local"))]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-use elf_core::names::STT_FUNC;
+use elf_core::names::{EF_RISCV_RVC, EM_RISCV, STT_FUNC};
 use elf_core::{File, Name, SymbolTable};
 use elf_layout::{ExternalSymbol, HeapStorage, Layout, Options};
 use reloc_riscv::Rv64;
@@ -12,7 +12,9 @@ use std::collections::BTreeMap;
 
 #[path = "riscv/processor.rs"]
 mod processor;
+mod support;
 use processor::Does;
+use support::{CODE, Object};
 
 const BASE: u64 = 0x40_0000;
 const TP: u64 = 0x5000_0000;
@@ -234,4 +236,51 @@ fn shorter_code_does_the_same() {
             );
         }
     }
+}
+
+/// Two jumps and two paddings: each jump is near enough to be short where the other is long, and too far where it is short. That does not come to rest
+/// by itself; what became longer again stays so, and both arrive.
+#[test]
+fn what_does_not_come_to_rest_stays_long() {
+    const NOP: [u8; 2] = [0x01, 0x00];
+    // tail: auipc t1, 0; jr t1
+    const TAIL: [u8; 8] = [0x17, 0x03, 0, 0, 0x67, 0x00, 0x03, 0x00];
+    let nops = |bytes: usize| NOP.repeat(bytes / 2);
+    // the first goes 2014 bytes, or 2078 if the padding takes 64 more; the second as far as JAL does, if it starts at 4
+    let (before, near, far) = (72, 1950, 0xf_f800 - 2014);
+    let first = before + 62 + near;
+    let second = first + far + 4094 + 2;
+    let code = [&TAIL[..], &TAIL, &nops(second - 16), &[0x82, 0x80]].concat();
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    let text = object.section(".text", CODE, 4096, &code);
+    let [to_first, to_second] = [("first", first), ("second", second)]
+        .map(|(name, at)| object.global(name, text, at as u64));
+    for (place, kind, symbol, addend) in [
+        (0, R_RISCV_CALL_PLT, to_first, 0),
+        (0, R_RISCV_RELAX, to_first, 0),
+        (8, R_RISCV_CALL_PLT, to_second, 0),
+        (8, R_RISCV_RELAX, to_second, 0),
+        (before, R_RISCV_ALIGN, to_first, 62),
+        (first + far, R_RISCV_ALIGN, to_first, 4094),
+    ] {
+        object.relocation(text, place as u64, kind, symbol, addend);
+    }
+    let mut bytes = object.build();
+    bytes[48] = EF_RISCV_RVC as u8;
+    let files = [File::parse(&bytes).unwrap()];
+    let mut room = HeapStorage::new();
+    let layout = room.plan::<Rv64>(&files, Options::default(), &mut |_| None).unwrap();
+    let mut image = vec![0; layout.size() as usize];
+    layout.write(&mut image, BASE).unwrap();
+    let program = Program { image, names: BTreeMap::new(), global_pointer: 0, layout: &layout };
+    let at = |symbol| layout.symbol(0, object.index(symbol)).unwrap().at(BASE);
+    let second_jump = BASE + layout.place(0, text, 8).unwrap();
+    for (jump, symbol) in [(BASE, to_first), (second_jump, to_second)] {
+        let events = program.run(jump, jump + 8, 0);
+        assert_eq!(events, [Event::GoOn((String::new(), at(symbol)))]);
+    }
+    // paddings are right
+    assert_eq!([at(to_first) - near as u64, at(to_second) - 2].map(|it| it & 63), [0; 2]);
+    assert_eq!((at(to_second) - 2) & 4095, 0);
 }
