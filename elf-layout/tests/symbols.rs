@@ -355,17 +355,23 @@ fn hidden_weak_names_are_nobody_elses() {
 /// A group whose signature is a section symbol is known by the section's name.
 #[test]
 fn groups_by_section_name() {
-    let object = |name: &str| {
+    let object = |name: &str, symbol: &str, r#type| {
         let mut object = Object::new();
         let text = object.section(name, CODE, 1, &[0xc3]);
-        let symbol = object.symbol("", STB_LOCAL, STT_SECTION, Place::In(text), 0, 0);
+        let symbol = object.symbol(symbol, STB_LOCAL, r#type, Place::In(text), 0, 0);
         object.group(symbol, GRP_COMDAT, &[text]);
         object
     };
-    let kept =
-        |one: &Object, two: &Object| laid_out(&[one, two], |layout| layout.section(1, 1).is_some());
-    assert!(!kept(&object("same"), &object("same")));
-    assert!(kept(&object("one"), &object("two")));
+    let kept = |names: [(&str, &str); 2], r#type| {
+        let [one, two] = names.map(|(name, symbol)| object(name, symbol, r#type));
+        laid_out(&[&one, &two], |layout| layout.section(1, 1).is_some())
+    };
+    assert!(!kept([("same", ""), ("same", "")], STT_SECTION));
+    assert!(kept([("one", ""), ("two", "")], STT_SECTION));
+    // what has a name, or stands for no section, is known by its own
+    assert!(!kept([("one", "same"), ("two", "same")], STT_SECTION));
+    assert!(kept([("same", "one"), ("same", "two")], STT_SECTION));
+    assert!(!kept([("one", ""), ("two", "")], STT_NOTYPE));
 }
 
 #[test]
