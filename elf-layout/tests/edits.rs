@@ -148,21 +148,24 @@ fn everything_follows() {
 
 #[test]
 fn no_other_thread_area_than_that_of_executables() {
-    with_room(options(), needed(), |layout| {
-        let mut layout = layout.unwrap();
-        let mut image = vec![0; layout.size() as usize];
-        layout.set_static_tls_block(StaticTlsBlock {
-            tp_offset: Some(0x10_0000),
-            ..layout.executable_tls_block()
+    let descriptors = include_bytes!("../../fixtures/riscv64/relax-lld-descriptors.o");
+    for object in [RELAX, descriptors] {
+        laid_out(object, options(), 128, |layout| {
+            let mut layout = layout.unwrap();
+            let mut image = vec![0; layout.size() as usize];
+            layout.set_static_tls_block(StaticTlsBlock {
+                tp_offset: Some(0x10_0000),
+                ..layout.executable_tls_block()
+            });
+            let error = layout.write(&mut image, BASE).unwrap_err();
+            assert!(
+                matches!(error.kind, ErrorKind::Apply(it) if it.kind == ApplyErrorKind::Sequence),
+                "{error}"
+            );
+            layout.set_static_tls_block(layout.executable_tls_block());
+            layout.write(&mut image, BASE).unwrap();
         });
-        let error = layout.write(&mut image, BASE).unwrap_err();
-        assert!(
-            matches!(error.kind, ErrorKind::Apply(it) if it.kind == ApplyErrorKind::Sequence),
-            "{error}"
-        );
-        layout.set_static_tls_block(layout.executable_tls_block());
-        layout.write(&mut image, BASE).unwrap();
-    });
+    }
 }
 
 #[test]
@@ -270,6 +273,13 @@ fn code_that_is_gone_is_not_written() {
     // a lower part in the middle of a call that becomes shorter
     let bytes = changed(|place, _, _| {
         if *place == 0x8a {
+            *place = 0x14;
+        }
+    });
+    assert_eq!(refusal(&bytes), (0x14, ApplyErrorKind::Sequence));
+    // a branch there
+    let bytes = changed(|place, _, _| {
+        if *place == 0x2a {
             *place = 0x14;
         }
     });
