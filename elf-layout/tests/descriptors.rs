@@ -2,8 +2,8 @@
 #![cfg(all(test, feature = "alloc", feature = "thread-local"))]
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test")]
 
-use elf_core::{File, Name};
-use elf_layout::{ExternalSymbol, HeapStorage, Options, StaticTlsBlock, ThreadLocal};
+use elf_core::{ApplyErrorKind, File, Name};
+use elf_layout::{ErrorKind, ExternalSymbol, HeapStorage, Options, StaticTlsBlock, ThreadLocal};
 use reloc_arm::Arm;
 use reloc_arm::arm::{R_ARM_THM_TLS_CALL, R_ARM_TLS_CALL, R_ARM_TLS_GOTDESC};
 
@@ -113,5 +113,35 @@ fn descriptors_lead_to_module_and_offset_else() {
             assert_eq!(u64::from(function), DYNAMIC);
             assert!(u64::from(pair) > BASE, "{pair:#x}");
         }
+    }
+}
+
+/// An object of gcc for Armv7-A, said to be for another version of the architecture (Tag_CPU_arch).
+fn on(bytes: &[u8], version: u8) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    // behind Tag_CPU_name, a text
+    let at = bytes.windows(6).position(|it| it == [b'7', b'-', b'A', 0, 6, 10]).unwrap();
+    bytes[at + 5] = version;
+    bytes
+}
+
+/// The code that is called is Thumb code: before Armv6T2 BLX of other code does not reach as far as it may be.
+#[test]
+fn early_processors_have_no_such_calls() {
+    let planned = |object: &[u8], version| {
+        let bytes = on(object, version);
+        let files = [File::parse(&bytes).unwrap()];
+        let options = Options { thread_local: ThreadLocal::AsCompiled, ..Options::default() };
+        let mut externals = |_: Name<'_>| Some(ExternalSymbol::thread_local(1, 0, Some(8)));
+        let mut room = HeapStorage::new();
+        room.plan::<Arm>(&files, options, &mut externals).map(|_| ()).map_err(|error| error.kind)
+    };
+    let initial = include_bytes!("../../fixtures/arm/threads-b-gcc12-O2-arm-nopic.o");
+    for (version, has_calls) in [(10, true), (4, false)] {
+        assert_eq!(planned(initial, version), Ok(()));
+        let result = planned(ARM[1], version);
+        let is_unsupported = |kind: &ErrorKind| matches!(kind, ErrorKind::Apply(error) if error.kind == ApplyErrorKind::Unsupported);
+        assert_eq!(result.is_ok(), has_calls, "{version}: {result:?}");
+        assert!(has_calls || result.is_err_and(|kind| is_unsupported(&kind)));
     }
 }

@@ -14,9 +14,16 @@ use reloc_riscv::riscv::{R_RISCV_NONE, R_RISCV_PCREL_HI20, R_RISCV_RELAX};
 const RELAX: &[u8] = include_bytes!("../../fixtures/riscv64/relax.o");
 const BASE: u64 = 0x40_0000;
 
-/// Where `outside` is.
+/// Where `outside` is, and what is absolute.
 fn outside(name: Name<'_>) -> Option<ExternalSymbol> {
-    (name == "outside").then_some(ExternalSymbol::new(BASE + 0x8000))
+    Some(ExternalSymbol::new(match name.to_str()? {
+        "outside" => BASE + 0x8000,
+        "zero" => 16,
+        "minus" => (-16_i64).cast_unsigned(),
+        "page" => 0x1_2000,
+        "last_page" => 0x7f_f000,
+        _ => return None,
+    }))
 }
 
 fn options() -> Options {
@@ -77,6 +84,24 @@ fn without_room_padding_that_is_too_long_is_refused() {
     assert!(matches!(error.kind, ApplyErrorKind::Misaligned { .. }), "{error}");
 }
 
+/// Without room all code stays as long as it is, and as it was compiled.
+#[test]
+fn without_room_code_stays_as_compiled() {
+    let object = include_bytes!("../../fixtures/riscv64/relax-gnu.o");
+    let code = |room, relax| {
+        let options = Options { relax, global_pointer: true, ..options() };
+        laid_out(object, options, room, |layout| {
+            let layout = layout.unwrap();
+            let mut image = vec![0; layout.size() as usize];
+            layout.write(&mut image, BASE).unwrap();
+            image.truncate(layout.section_size(0, 2).unwrap() as usize);
+            image
+        })
+    };
+    assert_eq!(code(0, true), code(0, false));
+    assert!(code(20, true).len() < code(0, true).len());
+}
+
 #[test]
 fn everything_follows() {
     let file = File::parse(RELAX).unwrap();
@@ -123,21 +148,24 @@ fn everything_follows() {
 
 #[test]
 fn no_other_thread_area_than_that_of_executables() {
-    with_room(options(), needed(), |layout| {
-        let mut layout = layout.unwrap();
-        let mut image = vec![0; layout.size() as usize];
-        layout.set_static_tls_block(StaticTlsBlock {
-            tp_offset: Some(0x10_0000),
-            ..layout.executable_tls_block()
+    let descriptors = include_bytes!("../../fixtures/riscv64/relax-lld-descriptors.o");
+    for object in [RELAX, descriptors] {
+        laid_out(object, options(), 128, |layout| {
+            let mut layout = layout.unwrap();
+            let mut image = vec![0; layout.size() as usize];
+            layout.set_static_tls_block(StaticTlsBlock {
+                tp_offset: Some(0x10_0000),
+                ..layout.executable_tls_block()
+            });
+            let error = layout.write(&mut image, BASE).unwrap_err();
+            assert!(
+                matches!(error.kind, ErrorKind::Apply(it) if it.kind == ApplyErrorKind::Sequence),
+                "{error}"
+            );
+            layout.set_static_tls_block(layout.executable_tls_block());
+            layout.write(&mut image, BASE).unwrap();
         });
-        let error = layout.write(&mut image, BASE).unwrap_err();
-        assert!(
-            matches!(error.kind, ErrorKind::Apply(it) if it.kind == ApplyErrorKind::Sequence),
-            "{error}"
-        );
-        layout.set_static_tls_block(layout.executable_tls_block());
-        layout.write(&mut image, BASE).unwrap();
-    });
+    }
 }
 
 #[test]
@@ -249,6 +277,13 @@ fn code_that_is_gone_is_not_written() {
         }
     });
     assert_eq!(refusal(&bytes), (0x14, ApplyErrorKind::Sequence));
+    // a branch there
+    let bytes = changed(|place, _, _| {
+        if *place == 0x2a {
+            *place = 0x14;
+        }
+    });
+    assert_eq!(refusal(&bytes), (0x14, ApplyErrorKind::Sequence));
     // an upper part near the global pointer is gone, a lower part of it must stay
     let file = File::parse(RELAX).unwrap();
     let table = file.symbol_table().unwrap().unwrap();
@@ -260,4 +295,24 @@ fn code_that_is_gone_is_not_written() {
         _ => {}
     });
     assert_eq!(refusal(&bytes), (0x82, ApplyErrorKind::Sequence));
+}
+
+/// What is wrong is told by where it is in the file, whatever has gone before it.
+#[test]
+fn errors_name_places_of_the_file() {
+    let file = File::parse(RELAX).unwrap();
+    let table = file.symbol_table().unwrap().unwrap();
+    let mut symbols = (0u32..).zip(table.symbols());
+    let big = symbols.find(|(_, it)| table.name_of(it).unwrap() == "big").unwrap().0;
+    // bnez and beqz behind calls that become shorter, to what is farther than 256 bytes
+    for wrong in [0x2a, 0x2c] {
+        let bytes = changed(|place, _, symbol| {
+            if *place == wrong {
+                *symbol = big;
+            }
+        });
+        let (place, kind) = refusal(&bytes);
+        assert_eq!(place, wrong);
+        assert!(matches!(kind, ApplyErrorKind::Overflow { .. }), "{kind:?}");
+    }
 }

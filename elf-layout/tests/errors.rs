@@ -11,6 +11,7 @@ use elf_layout::{
 };
 use reloc_arm::Arm;
 use reloc_riscv::Rv64;
+use reloc_riscv::riscv::{R_RISCV_SET_ULEB128, R_RISCV_SUB_ULEB128};
 use reloc_x86::{I386, X86_64};
 use support::{
     BASE, CODE, Object, Place, READ, WRITE, image_error, laid_out, nobody, plan, refused,
@@ -228,12 +229,18 @@ fn damaged_tables() {
         error.to_string(),
         "object 0: section 2: no symbol 1234 in a table of 1, at offset 0x50"
     );
+    // the number behind the last is no symbol of the next object
+    let error = refused(&[&refers(|_, _| 1), &Object::new()], Options::default());
+    assert!(error.to_string().contains("no symbol 1 in a table of 1"), "{error}");
     let symbol =
         |place| refers(|object, _| object.symbol("s", STB_GLOBAL, STT_OBJECT, place, 0, 0));
     let error = refused(&[&symbol(Place::Reserved(0xff20))], Options::default());
     assert_eq!(error.to_string(), "object 0: section 3: st_shndx is 0xff20 at offset 0x0");
     let error = refused(&[&symbol(Place::In(99))], Options::default());
     assert!(error.to_string().contains("an index names section 99 of 6"), "{error}");
+    // the number behind the last is no section of the next object
+    let error = refused(&[&symbol(Place::In(6)), &Object::new()], Options::default());
+    assert!(error.to_string().contains("an index names section 6 of 6"), "{error}");
     let error = refused(&[&symbol(Place::Reserved(SHN_XINDEX))], Options::default());
     assert!(error.to_string().contains("st_shndx is 0xffff"), "{error}");
 }
@@ -325,6 +332,22 @@ fn relocations_that_cannot_be_applied() {
     );
 }
 
+/// A difference of what nobody defines, although its other half is there.
+#[test]
+fn differences_of_undefined_symbols() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    let data = object.section(".data", READ, 1, &[0x80, 0]);
+    let (here, nobody) = (object.local("here", data, 0), object.undefined("nobody"));
+    object.relocation(data, 0, R_RISCV_SET_ULEB128, nobody, 0);
+    object.relocation(data, 0, R_RISCV_SUB_ULEB128, here, 0);
+    let error = refused_by::<Rv64>(&object.build());
+    assert_eq!(
+        error.to_string(),
+        "object 0: section 1: R_RISCV_SET_ULEB128 at offset 0x0: symbol 2 is undefined"
+    );
+}
+
 /// Nobody says where threads have their variables.
 #[test]
 #[cfg_attr(
@@ -357,6 +380,18 @@ fn variables_and_other_symbols() {
         object.relocation(text, 4, kind, symbol, 0);
         refused(&[&object], Options::default()).to_string()
     };
+    if cfg!(feature = "indirect-functions") {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 8, &[0; 16]);
+        let place = Place::In(text);
+        let symbol = object.symbol("f", STB_GLOBAL, STT_GNU_IFUNC, place, 0, 4);
+        object.relocation(text, 4, 23, symbol, 0);
+        for indirect_functions in [false, true] {
+            let options = Options { indirect_functions, ..Options::default() };
+            let error = refused(&[&object], options);
+            assert!(matches!(error.kind, ErrorKind::NotThreadLocal { symbol: 1, .. }), "{error}");
+        }
+    }
     assert_eq!(
         of(23, false), // R_X86_64_TPOFF32
         "object 0: section 1: R_X86_64_TPOFF32 at offset 0x4: symbol 1 is not thread-local"

@@ -12,7 +12,9 @@ mod support;
 
 use elf_core::File;
 use elf_core::names::*;
-use elf_layout::{ErrorKind, ExternalSymbol, Layout, Options, SymbolAddress};
+use elf_layout::{
+    ErrorKind, ExternalSymbol, ImageMode, Layout, Options, SymbolAddress, is_linker_defined,
+};
 use reloc_x86::X86_64;
 use support::*;
 
@@ -128,14 +130,11 @@ fn without_sections_they_are_undefined() {
 fn all_that_is_missing_does_not_name_what_linkers_define() {
     let (mut object, data, _) = asking("__start_hooks", "__stop_hooks");
     object.section("hooks", WRITE, 8, &[1; 8]);
-    for (at, name) in [
-        (0, "missing"),
-        (8, "_end"),
-        (0, "__init_array_start"),
-        (0, "__dso_handle"),
-        (8, "missing"),
-        (8, "own"),
-    ] {
+    let missing = object.undefined("missing");
+    object.relocation(data, 0, R_X86_64_64, missing, 0);
+    for (at, name) in
+        [(8, "_end"), (0, "__init_array_start"), (0, "__dso_handle"), (8, "missing"), (8, "own")]
+    {
         let symbol = object.undefined(name);
         object.relocation(data, at, R_X86_64_64, symbol, 0);
     }
@@ -148,6 +147,11 @@ fn all_that_is_missing_does_not_name_what_linkers_define() {
         let files = bytes.each_ref().map(|bytes| File::parse(bytes).unwrap());
         let (all, more) = elf_layout::undefined_symbols::<X86_64>(&files, 9, &mut |_| true);
         assert_eq!((all.len(), more), (1, 0), "{all:?}");
+        let symbol = object.index(missing);
+        assert!(
+            matches!(all[0].kind, ErrorKind::Undefined { symbol: it, .. } if it == symbol),
+            "{all:?}"
+        );
     }
     let _ = |bytes| File::parse(bytes);
 }
@@ -247,6 +251,72 @@ fn edges_of_the_image() {
         });
     }
     let _ = other;
+}
+
+/// What is empty starts and ends where what is before it ends; in one blob all ends are that of the image.
+#[test]
+fn edges_of_what_is_not_there() {
+    let names = ["_etext", "_edata", "__bss_start", "_end"];
+    let asking = |make: &dyn Fn(&mut Object)| {
+        let mut object = Object::new();
+        make(&mut object);
+        for name in names {
+            let symbol = object.undefined(name);
+            object.relocation(1, 0, R_X86_64_64, symbol, 0);
+        }
+        object
+    };
+    let edges = |object: &Object, options| {
+        plan(&[object.build()], options, &mut nobody, |layout| {
+            let layout = layout.unwrap();
+            let symbol = |name: &str| layout.find(name.into());
+            assert_eq!(symbol("_end"), None, "no object defines it");
+            let count = names.len() as u32;
+            let first = layout.files()[0].symbol_table().unwrap().unwrap().len() as u32 - count;
+            let at = |symbol| layout.symbol(0, symbol).unwrap().at(0);
+            (first..first + count).map(at).collect::<Vec<_>>()
+        })
+    };
+    let code = asking(&|object| {
+        object.section(".text", CODE, 8, &[0; 9]);
+    });
+    assert_eq!(edges(&code, Options::default()), [9; 4]);
+    let constants = asking(&|object| {
+        object.section(".rodata", READ, 8, &[0; 11]);
+    });
+    assert_eq!(edges(&constants, Options::default()), [0, 11, 11, 11]);
+    let both = asking(&|object| {
+        object.section(".text", CODE, 8, &[0; 9]);
+        object.section(".rodata", READ, 8, &[0; 11]);
+        object.zeros(".bss", WRITE, 8, 13);
+    });
+    assert_eq!(edges(&both, Options::default()), [9, 0x100b, 0x2000, 0x200d]);
+    let data = asking(&|object| {
+        object.section(".data", WRITE, 8, &[0; 9]);
+        object.zeros(".bss", WRITE, 1, 13);
+    });
+    assert_eq!(edges(&data, Options::default()), [0, 9, 9, 22]);
+    let mode = ImageMode::Packed { section_alignment: 1 };
+    let packed = Options { mode, ..Options::default() };
+    assert_eq!(edges(&data, packed), [22; 4]);
+    assert_eq!(edges(&both, packed), [45; 4]);
+}
+
+#[test]
+fn names_that_linkers_define() {
+    for name in ["_end", "etext", "__bss_start", "__ehdr_start", "__rela_iplt_end"] {
+        assert!(is_linker_defined(name.into()), "{name}");
+    }
+    for name in ["__init_array_start", "__fini_array_end", "__preinit_array_start"] {
+        assert!(is_linker_defined(name.into()), "{name}");
+    }
+    for name in ["", "_End", "ends", "__init_array", "__init_array_starts", "__start_hooks"] {
+        assert!(!is_linker_defined(name.into()), "{name}");
+    }
+    // the index of unwinding tables is Arm's
+    let (object, ..) = asking("__exidx_start", "__exidx_end");
+    let error = refused(&[&object], Options::default());
+    assert!(matches!(error.kind, ErrorKind::Undefined { offset: 8, .. }), "{error}");
 }
 
 /// As many names as a hostile object likes, all of them asked for again and again: what is compared is what is sorted.

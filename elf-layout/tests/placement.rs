@@ -14,6 +14,7 @@ use support::{
 
 const R_X86_64_64: u32 = 1;
 const R_X86_64_PC32: u32 = 2;
+const R_X86_64_REX_GOTPCRELX: u32 = 42;
 
 const PACKED: Options = Options { mode: ImageMode::Packed { section_alignment: 128 }, ..BASELESS };
 const BASELESS: Options = Options {
@@ -258,6 +259,37 @@ fn common_symbols_merge_size_and_alignment() {
             assert!(layout.segments().all(|at| at.size >= 9 + 64 + 3));
         });
     }
+}
+
+/// Zeros that are behind all else may be out of reach of code as it becomes when the GOT is left out; functions that are behind stubs are
+/// no such room.
+#[test]
+#[cfg_attr(not(feature = "relax"), ignore = "needs the feature relax")]
+fn common_symbols_take_room_from_reach() {
+    for (size, entries) in [(1 << 20, 0), (3 << 30, 1)] {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 1, &[0x48, 0x8b, 0x05, 0, 0, 0, 0]);
+        let data = object.section(".data", WRITE, 8, &[0; 8]);
+        object.common("room", size, 8);
+        let symbol = object.global("symbol", data, 0);
+        object.relocation(text, 3, R_X86_64_REX_GOTPCRELX, symbol, -4);
+        laid_out(&[&object], |layout| assert_eq!(layout.got_entries().count(), entries));
+    }
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 1, &[0x48, 0x8b, 0x05, 0, 0, 0, 0]);
+    let data = object.section(".data", WRITE, 8, &[0; 8]);
+    let far = object.zeros(".text.far", CODE, 16, 128 << 20);
+    for number in 0..32 {
+        let name = format!("function{number}");
+        object.symbol(&name, STB_GLOBAL, STT_FUNC, support::Place::In(far), 127 << 20, 8);
+    }
+    let symbol = object.global("symbol", data, 0);
+    object.relocation(text, 3, R_X86_64_REX_GOTPCRELX, symbol, -4);
+    let replaceable_functions = cfg!(feature = "indirect-functions");
+    let options = Options { replaceable_functions, ..Options::default() };
+    plan(&[object.build()], options, &mut nobody, |layout| {
+        assert_eq!(layout.unwrap().got_entries().count(), 0);
+    });
 }
 
 #[test]

@@ -4,8 +4,12 @@
 mod support;
 
 use elf_core::names::*;
-use elf_core::{ApplyErrorKind, Slot};
-use elf_layout::{ErrorKind, ImageMode, Layout, Options};
+use elf_core::{ApplyErrorKind, File, Name, Role, Slot};
+use elf_layout::{
+    ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements, SectionSlot,
+    Storage, SymbolSlot,
+};
+use reloc_riscv::Rv32;
 use reloc_x86::X86_64;
 use support::{
     BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
@@ -18,7 +22,11 @@ const R_X86_64_PLT32: u32 = 4;
 const R_X86_64_GOTPCREL: u32 = 9;
 const R_X86_64_32: u32 = 10;
 const R_X86_64_32S: u32 = 11;
+const R_X86_64_PC64: u32 = 24;
+const R_X86_64_PLTOFF64: u32 = 31;
+const R_X86_64_16: u32 = 12;
 const R_X86_64_SIZE64: u32 = 33;
+const R_X86_64_GOTPCRELX: u32 = 41;
 const R_X86_64_REX_GOTPCRELX: u32 = 42;
 
 /// An object whose code refers to `symbols` one after the other, eight bytes each, by `kind`.
@@ -63,6 +71,48 @@ fn one_got_entry_for_each_symbol() {
     });
 }
 
+/// Code that does without the GOT reaches the symbol itself (psABI, "Optimize GOTPCRELX Relocations"); so it stays where the image is too
+/// large for that, or the caller wants entries.
+#[test]
+fn loads_and_calls_without_the_got() {
+    // mov own@GOTPCREL(%rip), %rax; call *own@GOTPCREL(%rip); jmp *own@GOTPCREL(%rip)
+    let code = [0x48, 0x8b, 0x05, 0, 0, 0, 0, 0xff, 0x15, 0, 0, 0, 0, 0xff, 0x25, 0, 0, 0, 0];
+    for (relax, room) in [(true, 0), (false, 0), (true, 0x7fff_0000)] {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 16, &code);
+        let data = object.section(".data", WRITE, 8, &[0; 16]);
+        let own = object.global("own", data, 8);
+        object.relocation(text, 3, R_X86_64_REX_GOTPCRELX, own, -4);
+        object.relocation(text, 9, R_X86_64_GOTPCRELX, own, -4);
+        object.relocation(text, 15, R_X86_64_GOTPCRELX, own, -4);
+        object.zeros(".bss", WRITE, 8, room);
+        let options = Options { relax, ..Options::default() };
+        plan(&[object.build()], options, &mut process, |layout| {
+            let layout = layout.unwrap();
+            let is_relaxed = relax && room == 0 && cfg!(feature = "relax");
+            assert_eq!(layout.got_entries().count(), usize::from(!is_relaxed), "{relax} {room}");
+            if room > 0 {
+                return;
+            }
+            let image = image(&layout).unwrap();
+            let own = layout.section(0, data).unwrap() + 8;
+            if !is_relaxed {
+                for at in [3u64, 9, 15] {
+                    let entry = (at + 4).wrapping_add_signed(half(&image, at));
+                    assert_eq!(word(&image, entry), BASE + own);
+                }
+                return;
+            }
+            // lea, addr32 call, jmp with a nop behind it
+            assert_eq!(image[..3], [0x48, 0x8d, 0x05]);
+            assert_eq!((&image[7..9], image[13], image[18]), ([0x67, 0xe8].as_slice(), 0xe9, 0x90));
+            for (at, end) in [(3, 7u64), (9, 13), (14, 18)] {
+                assert_eq!(end.wrapping_add_signed(half(&image, at)), own);
+            }
+        });
+    }
+}
+
 #[test]
 fn stubs_only_where_the_target_is_out_of_reach() {
     let names = ["far", "near", "far", "own", "far_data", "near_data"];
@@ -92,6 +142,50 @@ fn stubs_only_where_the_target_is_out_of_reach() {
         for entry in layout.stubs() {
             assert_eq!((entry.offset % 8, entry.size), (0, 8));
         }
+    });
+}
+
+/// What spans all addresses has no use for stubs.
+#[test]
+#[cfg_attr(not(feature = "default"), ignore = "needs the feature default")]
+fn branches_that_reach_everything() {
+    laid_out(&[&uses(R_X86_64_PLTOFF64, &["far", "near"])], |layout| {
+        assert_eq!(layout.stubs().count(), 0);
+        let image = image(layout).unwrap();
+        let got = BASE + layout.got().0;
+        assert_eq!([0, 8].map(|at| got.wrapping_add(word(&image, at))), [FAR, NEAR]);
+    });
+    let bytes = include_bytes!("../../fixtures/riscv32/pair-a.o");
+    let files = [File::parse(bytes).unwrap()];
+    let needed = Requirements::of(&files).unwrap();
+    let mut sections = vec![SectionSlot::default(); needed.sections];
+    let mut symbols = vec![SymbolSlot::default(); needed.symbols];
+    let storage = Storage {
+        objects: &mut [ObjectSlot::default()],
+        sections: &mut sections,
+        symbols: &mut symbols,
+        names: &mut [],
+        edits: &mut [],
+    };
+    let mut far = |_: Name<'_>| Some(ExternalSymbol::function(0xf000_0000));
+    let layout = Layout::<Rv32>::plan(&files, Options::default(), storage, &mut far).unwrap();
+    assert_eq!(layout.stubs().count(), 0);
+    layout.write(&mut vec![0; layout.size() as usize], BASE).unwrap();
+}
+
+/// A call of a weak function that nobody defines is never made where code asks first, and goes to 0 by way of a stub: that is out of reach.
+#[test]
+fn weak_functions_that_nobody_defines() {
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 16, &[0; 8]);
+    let weak = object.undefined_weak("nobody");
+    object.relocation(text, 0, R_X86_64_PLT32, weak, -4);
+    laid_out(&[&object], |layout| {
+        let stub = layout.stubs().next().unwrap().offset;
+        let mut image = vec![0; layout.size() as usize];
+        layout.write(&mut image, 1 << 40).unwrap();
+        assert_eq!(4_u64.wrapping_add_signed(half(&image, 0)), stub);
+        assert_eq!(word(&image, (stub + 6).wrapping_add_signed(half(&image, stub + 2))), 0);
     });
 }
 
@@ -174,6 +268,42 @@ fn a_copy_is_the_address_of_a_constant_out_of_reach() {
     });
 }
 
+/// A constant has a copy where one end of the image does not reach it, or an addend leads out of reach.
+#[test]
+#[cfg_attr(not(feature = "copy-relocations"), ignore = "needs the feature copy-relocations")]
+fn constants_at_the_end_of_reach() {
+    const LAST: u64 = 0xf_fff8;
+    const REACH: u64 = 1 << 31;
+    let base = 8 * REACH;
+    for (constant, addend, is_copied) in [
+        (base + REACH - 0x8_0000, 0, false),
+        (base + REACH + 0x8_0000, 0, true),
+        (base - REACH + 0x8_0000, 0, true),
+        (base - REACH + 0x18_0000, 0, false),
+        (base + REACH - 2000, 3000, true),
+    ] {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 16, &[0; LAST as usize + 8]);
+        let symbol = object.undefined("constant");
+        for place in [0, LAST] {
+            object.relocation(text, place, R_X86_64_PC32, symbol, addend);
+        }
+        let mut answer = |_: Name<'_>| Some(ExternalSymbol::constant(constant, 4096));
+        plan(&[object.build()], Options::default(), &mut answer, |layout| {
+            let layout = layout.unwrap();
+            let mut image = vec![0; layout.size() as usize];
+            layout.write(&mut image, base).unwrap();
+            let copy = layout.copies().next().unwrap();
+            assert_eq!(copy.address, constant);
+            let expected = if is_copied { base + copy.offset } else { constant };
+            for place in [0, LAST] {
+                let found = (base + place).wrapping_add_signed(half(&image, place) - addend);
+                assert_eq!(found, expected, "{constant:#x} from {place:#x}");
+            }
+        });
+    }
+}
+
 /// What is copied has no stub beside its copy, and what has no bytes has no copy.
 #[test]
 #[cfg_attr(not(feature = "copy-relocations"), ignore = "needs the feature copy-relocations")]
@@ -224,7 +354,18 @@ fn limits() {
     assert_eq!(limit(R_X86_64_32, here), Some(1 << 32));
     assert_eq!(limit(R_X86_64_32S, here), Some(1 << 31));
     assert_eq!(limit(R_X86_64_32S, Place::Common), Some(1 << 31));
+    assert_eq!(limit(R_X86_64_16, here), None, "no address is that low");
     assert_eq!(limit(R_X86_64_32S, Place::Absolute), None, "it stays where it is");
+    if cfg!(feature = "indirect-functions") {
+        let mut object = Object::new();
+        let text = object.section(".text", CODE, 8, &[0; 16]);
+        let function = object.symbol("f", STB_GLOBAL, STT_FUNC, here, 8, 8);
+        object.relocation(text, 0, R_X86_64_32S, function, 0);
+        let options = Options { replaceable_functions: true, ..Options::default() };
+        plan(&[object.build()], options, &mut process, |layout| {
+            assert_eq!(layout.unwrap().limit(), Some(1 << 31), "its stub");
+        });
+    }
     let both = {
         let mut object = Object::new();
         let data = object.section(".data", WRITE, 8, &[0; 16]);
@@ -257,6 +398,13 @@ fn sizes_are_those_of_the_definition() {
         let text = layout.section(0, 1).unwrap();
         assert_eq!([word(&image, text), word(&image, text + 8)], [0x77, 0x40]);
     });
+    // nobody says how large the caller's are
+    for name in ["near", "near_data", "near_constant"] {
+        laid_out(&[&uses(R_X86_64_SIZE64, &[name])], |layout| {
+            let ErrorKind::Apply(error) = image_error(layout).kind else { panic!("{name}") };
+            assert_eq!(error.kind, ApplyErrorKind::Unresolved(Role::Size), "{name}");
+        });
+    }
 }
 
 /// The address that the code computes with and the place its bytes are at are two things.
@@ -304,8 +452,10 @@ fn replaceable_functions_are_behind_stubs() {
     one.relocation(data, 0, R_X86_64_64, 0, 0);
     let mut two = Object::new();
     let text = two.section(".text", CODE, 16, &[0x90; 16]);
-    two.symbol("own", STB_GLOBAL, STT_FUNC, Place::In(text), 4, 4);
+    let own = two.symbol("own", STB_GLOBAL, STT_FUNC, Place::In(text), 4, 4);
     two.global("label", text, 8);
+    let frames = two.section(".eh_frame", READ, 8, &[0; 8]);
+    two.relocation(frames, 0, R_X86_64_PC64, own, 0);
     let files = [one.build(), two.build()];
     let planned = |replaceable_functions, check: &dyn Fn(&Layout<'_, '_, X86_64>)| {
         let options = Options { replaceable_functions, ..Options::default() };
@@ -323,11 +473,16 @@ fn replaceable_functions_are_behind_stubs() {
         assert!(layout.stubs().any(|entry| entry.offset == stub));
         let image = image(layout).unwrap();
         assert_eq!(word(&image, function.entry), BASE + function.function);
+        assert_eq!(image[stub as usize..][..2], [0xff, 0x25], "jmp *entry(%rip)");
+        assert_eq!((stub + 6).wrapping_add_signed(half(&image, stub + 2)), function.entry);
         let code = layout.section(0, 1).unwrap();
         assert_eq!(code.wrapping_add_signed(half(&image, code)), stub, "calls go to the stub");
         assert_eq!(word(&image, layout.section(0, data).unwrap()), BASE + stub);
         let entry = (code + 4).wrapping_add_signed(half(&image, code + 4));
         assert_eq!(word(&image, entry), BASE + stub, "one address for all");
         assert_ne!(entry, function.entry);
+        // unwinding tables speak of the function itself
+        let frames = layout.section(1, frames).unwrap();
+        assert_eq!(frames.wrapping_add(word(&image, frames)), function.function);
     });
 }

@@ -12,6 +12,8 @@ use support::{
 };
 
 const R_X86_64_64: u32 = 1;
+const R_X86_64_PC32: u32 = 2;
+const R_X86_64_PC64: u32 = 24;
 
 /// What an object says of the symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -353,17 +355,23 @@ fn hidden_weak_names_are_nobody_elses() {
 /// A group whose signature is a section symbol is known by the section's name.
 #[test]
 fn groups_by_section_name() {
-    let object = |name: &str| {
+    let object = |name: &str, symbol: &str, r#type| {
         let mut object = Object::new();
         let text = object.section(name, CODE, 1, &[0xc3]);
-        let symbol = object.symbol("", STB_LOCAL, STT_SECTION, Place::In(text), 0, 0);
+        let symbol = object.symbol(symbol, STB_LOCAL, r#type, Place::In(text), 0, 0);
         object.group(symbol, GRP_COMDAT, &[text]);
         object
     };
-    let kept =
-        |one: &Object, two: &Object| laid_out(&[one, two], |layout| layout.section(1, 1).is_some());
-    assert!(!kept(&object("same"), &object("same")));
-    assert!(kept(&object("one"), &object("two")));
+    let kept = |names: [(&str, &str); 2], r#type| {
+        let [one, two] = names.map(|(name, symbol)| object(name, symbol, r#type));
+        laid_out(&[&one, &two], |layout| layout.section(1, 1).is_some())
+    };
+    assert!(!kept([("same", ""), ("same", "")], STT_SECTION));
+    assert!(kept([("one", ""), ("two", "")], STT_SECTION));
+    // what has a name, or stands for no section, is known by its own
+    assert!(!kept([("one", "same"), ("two", "same")], STT_SECTION));
+    assert!(kept([("same", "one"), ("same", "two")], STT_SECTION));
+    assert!(!kept([("one", ""), ("two", "")], STT_NOTYPE));
 }
 
 #[test]
@@ -377,6 +385,25 @@ fn a_dropped_local_symbol_cannot_be_used_from_outside() {
         error.to_string(),
         "object 1: section 3: R_X86_64_64 at offset 0x4: symbol 1 is in a discarded section group"
     );
+}
+
+/// Unwinding tables speak of functions that were dropped: as if at 0, which is nobody's code (as GNU ld has it).
+#[test]
+fn unwinding_tables_of_dropped_functions() {
+    let (one, text, _) = grouped("f", GRP_COMDAT, 1);
+    let (mut two, ..) = grouped("f", GRP_COMDAT, 2);
+    let frames = two.section(".eh_frame", READ, 8, &[0; 24]);
+    let dropped = two.local("dropped", text, 2);
+    for (place, kind, addend) in
+        [(0, R_X86_64_64, 5), (8, R_X86_64_PC64, 3), (16, R_X86_64_PC32, 1)]
+    {
+        two.relocation(frames, place, kind, dropped, addend);
+    }
+    laid_out(&[&one, &two], |layout| {
+        let image = image(layout).unwrap();
+        let at = layout.section(1, frames).unwrap();
+        assert_eq!([0, 8, 16].map(|place| word(&image, at + place)), [0; 3]);
+    });
 }
 
 #[test]

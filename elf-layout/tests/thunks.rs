@@ -21,6 +21,8 @@ use reloc_aarch64::Aarch64;
 use support::{BASE, CODE, FAR, Object, WRITE, nobody, process, word};
 
 const ABS64: u32 = 257;
+const ADR_PREL_LO21: u32 = 274;
+const ADR_PREL_PG_HI21: u32 = 275;
 const CALL26: u32 = 283;
 const CONDBR19: u32 = 280;
 const MIB: u64 = 1 << 20;
@@ -137,6 +139,49 @@ fn what_reaches_no_thunk_is_refused() {
     plan(&[&object], &mut process, |layout| {
         let kind = image(&layout.unwrap()).unwrap_err().kind;
         assert!(matches!(kind, ErrorKind::Apply(error) if error.offset == 150 * MIB), "{kind:?}");
+    });
+}
+
+/// Branches to what nobody defines go on with the next instruction, and what counts from a page is its own place (AAELF64, "Weak
+/// references"): neither needs a stub, nor a low address.
+#[test]
+fn weak_functions_that_nobody_defines() {
+    let mut object = Object::new();
+    let text = object.section(
+        ".text",
+        CODE,
+        16,
+        &[0x94000000_u32, 0x90000000].map(u32::to_le_bytes).concat(),
+    );
+    let weak = object.undefined_weak("nobody");
+    object.relocation(text, 0, CALL26, weak, 0);
+    object.relocation(text, 4, ADR_PREL_PG_HI21, weak, 0);
+    plan(&[&object], &mut nobody, |layout| {
+        let layout = layout.unwrap();
+        assert_eq!((layout.stubs().count(), layout.limit()), (0, None));
+        let mut image = vec![0; layout.size() as usize];
+        layout.write(&mut image, 1 << 40).unwrap();
+        assert_eq!(word(&image, 0), 0x9000_0000_9400_0001);
+    });
+}
+
+/// What reaches less than most does not count from a constant that is in reach of others.
+#[test]
+#[cfg_attr(not(feature = "copy-relocations"), ignore = "needs the feature copy-relocations")]
+fn narrow_places_count_from_copies() {
+    const HIGH: u64 = 1 << 40;
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 16, &0x10000000_u32.to_le_bytes()); // adr x0, .
+    let constant = object.undefined("constant");
+    object.relocation(text, 0, ADR_PREL_LO21, constant, 0);
+    let mut near = |_: Name<'_>| Some(ExternalSymbol::constant(HIGH + (1 << 28), 8));
+    plan(&[&object], &mut near, |layout| {
+        let layout = layout.unwrap();
+        let mut image = vec![0; layout.size() as usize];
+        layout.write(&mut image, HIGH).unwrap();
+        let code = u32::from_le_bytes(image[..4].try_into().unwrap());
+        let distance = (code >> 5 & 0x7_ffff) << 2 | code >> 29 & 3;
+        assert_eq!(u64::from(distance), layout.copies().next().unwrap().offset);
     });
 }
 

@@ -17,6 +17,12 @@ fn targets(object: &[u8], target2: Target2) -> (Vec<u64>, u64, Vec<u8>) {
     let mut room = HeapStorage::new();
     let mut externals = |_: Name<'_>| None::<ExternalSymbol>;
     let layout = room.plan::<Arm>(&files, options, &mut externals).unwrap();
+    let is_m_profile = object == M_PROFILE;
+    let has_entry = match target2 {
+        Target2::ByProcessor => !is_m_profile,
+        _ => target2 == Target2::GotRelative,
+    };
+    assert_eq!(layout.got_entries().count(), usize::from(has_entry));
     let mut image = vec![0; layout.size() as usize];
     layout.write(&mut image, BASE).unwrap();
     let sections = files[0].sections();

@@ -8,7 +8,9 @@ mod class;
 mod rows;
 
 use class::Class;
-use elf_core::{Order, Query, Record, Resolve, Role, SectionMut, SymbolAttributes, apply, find};
+use elf_core::{
+    Arch as _, Order, Query, Record, Resolve, Role, SectionMut, SymbolAttributes, apply, find,
+};
 use reloc_arm::Arm;
 use reloc_arm::arm::KINDS;
 use rows::Minus::{Base, Nothing, Origin, Place, Word};
@@ -131,4 +133,54 @@ fn every_row_as_the_abi_has_it() {
     }
     println!("{} rows, {applied} applied, {refused} refused", ROWS.len());
     assert!(applied > 200_000 && refused > 20_000);
+}
+
+/// The symbol is weak, and nobody defines it: a branch goes on with the next instruction, what counts from its place is A, or 0 where an
+/// offset has no sign, and all else counts from 0 (lld takes them for the same).
+#[test]
+fn every_row_of_what_nobody_defines() {
+    struct Nobody {
+        base: u32,
+        origin: u32,
+    }
+    impl Resolve for Nobody {
+        fn resolve(&self, query: &Query) -> Option<u64> {
+            match query.role {
+                Role::SegmentBase => Some(self.base.into()),
+                Role::GotBase => Some(self.origin.into()),
+                _ => Arm::undefined_weak(query).or(Some(0)),
+            }
+        }
+    }
+    let symbol = Nobody { base: 0x40, origin: 0x80 };
+    let (mut counted, mut absolute) = (0, 0);
+    for &(number, role, _, minus, class) in ROWS.iter().filter(|row| row.1 != ORIGIN) {
+        let kind = find(KINDS, number).unwrap();
+        for (place, &word) in class.words().iter().flat_map(|it| [(0x8000u32, it), (0x8002, it)]) {
+            let addend = class.addend(word);
+            let x = match (class, minus) {
+                (Class::Literal8, Word) => 0,
+                (Class::Branch11 | Class::Branch8 | Class::Branch6, Place) => addend + 2,
+                (_, Place) if role == L => addend + 4,
+                (_, Place | Word) => addend,
+                (_, Base) => addend - i64::from(symbol.base),
+                (_, Origin) => addend - i64::from(symbol.origin),
+                (_, Nothing) => addend,
+            };
+            *if matches!(minus, Place | Word) { &mut counted } else { &mut absolute } += 1;
+            let mut bytes = put(word, class, kind.field.order, false);
+            let mut section =
+                SectionMut { bytes: &mut bytes, address: place.into(), big_endian: false };
+            let record = Record { offset: 0, symbol: 1, r#type: number, addend: None };
+            let result = apply::<Arm>(&record, &mut section, &symbol);
+            let expected = class.result(x as i32);
+            assert_eq!(result.is_ok(), expected.is_some(), "{} {word:#x}", kind.name);
+            let Some(expected) = expected else { continue };
+            let found = (0..bytes.len()).rev().fold(0, |word, at| word << 8 | u32::from(bytes[at]));
+            let is_turned = kind.field.order == Order::Halfwords;
+            let found = if is_turned { found.rotate_left(16) } else { found };
+            assert_eq!(class.read(found).0, expected, "{} {word:#x}: {found:#x}", kind.name);
+        }
+    }
+    assert!(counted > 200 && absolute > 200, "{counted}, {absolute}");
 }

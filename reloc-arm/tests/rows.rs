@@ -5,7 +5,7 @@
 mod table;
 
 use elf_core::{
-    ApplyErrorKind, Arch, Field, Kind, Query, Record, Resolve, Role, SectionMut, Slot, Stub,
+    ApplyErrorKind, Arch, Check, Field, Kind, Query, Record, Resolve, Role, SectionMut, Slot, Stub,
     SymbolAttributes, apply, find,
 };
 use reloc_arm::Arm;
@@ -266,6 +266,25 @@ fn addends_of_instructions() {
         (R_ARM_THM_PC8, 0x4801, 4),
         (R_ARM_THM_PC12, 0xf85f_0004, -4),
         (R_ARM_THM_ALU_PREL_11_0, 0xf6af_70ff, -0xfff),
+        // each part alone: imm8, imm3, i
+        (R_ARM_THM_ALU_PREL_11_0, 0xf20f_00ff, 0xff),
+        (R_ARM_THM_ALU_PREL_11_0, 0xf20f_7000, 0x700),
+        (R_ARM_THM_ALU_PREL_11_0, 0xf6af_0000, -0x800),
+        (R_ARM_THM_MOVT_ABS, 0xf2c0_00ff, 0xff),
+        (R_ARM_THM_MOVT_ABS, 0xf2c0_7000, 0x700),
+        (R_ARM_THM_MOVT_ABS, 0xf6c0_0000, 0x800),
+        (R_ARM_THM_MOVT_ABS, 0xf2c7_0000, 0x7000),
+        (R_ARM_THM_MOVT_ABS, 0xf2c8_0000, -0x8000),
+        // immB, immC, immA and its sign, with T as GNU ld has it
+        (R_ARM_THM_BF16, 0xf0c0_e001, 1),
+        (R_ARM_THM_BF16, 0xf0c0_e7ff, 0xffd),
+        (R_ARM_THM_BF16, 0xf0c0_e801, 3),
+        (R_ARM_THM_BF16, 0xf0cf_e001, 0xf001),
+        (R_ARM_THM_BF16, 0xf0d0_e001, -0xffff),
+        (R_ARM_THM_BF12, 0xf0c0_efff, 0xfff),
+        (R_ARM_THM_BF12, 0xf0c1_e001, -0xfff),
+        (R_ARM_THM_BF18, 0xf0bf_e001, 0x3_f001),
+        (R_ARM_THM_BF18, 0xf0c0_e001, -0x3_ffff),
         (R_ARM_THM_ABS5, 0x6fc0, 0x7c),
         (R_ARM_THM_ALU_ABS_G3, 0x20ff, 0xff),
         (R_ARM_PREL31, 0x7fff_fffc, -4),
@@ -374,6 +393,9 @@ fn groups_make_the_distance() {
         assert!(result(r#type, word, most), "{type}");
         assert!(!result(r#type, word, most + 2), "{type}");
     }
+    // adr.w of its own place adds 0
+    let here = after(R_ARM_THM_ALU_PREL_11_0, 0xf2af_0000, PLACE, Target::label(PLACE));
+    assert_eq!(here, Ok(0xf20f_0000));
     assert!(result(R_ARM_LDC_PC_G0, 0xed9f_0b00, 0x3fc));
     assert!(!result(R_ARM_LDC_PC_G0, 0xed9f_0b00, 0x3fe), "no multiple of 4");
     assert!(!result(R_ARM_LDC_PC_G0, 0xed9f_0b00, 0x400));
@@ -517,6 +539,15 @@ fn processors_decide_about_stubs() {
     // there is no Arm code
     assert_eq!(choice(R_ARM_THM_CALL, arm, J1J2 | MICROCONTROLLER), None);
     assert_eq!(choice(R_ARM_THM_JUMP24, arm, J1J2 | THUMB2 | MICROCONTROLLER), None);
+    // the personality routine of an unwinding table, wherever it is
+    for target in [arm, thumb, label] {
+        assert_eq!(choice(R_ARM_PREL31, target, V7), Some((0, false)));
+    }
+    // how far BL goes
+    let span = |processor| {
+        Arm::stub(find(KINDS, R_ARM_THM_CALL).unwrap(), thumb.on(processor)).unwrap().within
+    };
+    assert_eq!([span(BLX), span(V7)], [Some(Check::Signed(23)), None]);
     // a label of Thumb code would be taken for Arm code
     assert_eq!(choice(R_ARM_THM_CALL, label, V7), None);
     assert_eq!(choice(R_ARM_THM_JUMP11, thumb, V7), None);

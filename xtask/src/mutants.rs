@@ -27,7 +27,9 @@ impl Run for Mutants {
             self.crates
         };
         let mut command = cargo();
-        command.current_dir(workspace.root()).args(["mutants", "--copy-vcs", "true", "--output"]);
+        command.current_dir(workspace.root());
+        // some tests need features that are off by default, as storage from the heap
+        command.args(["mutants", "--all-features", "--copy-vcs", "true", "--output"]);
         command.arg(workspace.target());
         command.args(crates.iter().flat_map(|name| ["--package", name.as_str()]));
         run(command.args(self.rest))

@@ -35,9 +35,8 @@ pub(crate) fn discard_duplicates(
         }
         let signature = signature(file, object, &section).map_err(&elf)?;
         let id = GROUP | object.first_section.saturating_add(index as usize) as u32;
-        let same = |other: u32| {
-            other & GROUP != 0 && signature_of(files, objects, other & !GROUP) == Some(signature)
-        };
+        // groups come before symbols: what a search passes on its way are others
+        let same = |other: u32| signature_of(files, objects, other & !GROUP) == Some(signature);
         let full = Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
         if names.find_or_insert(signature, id, same).ok_or(full)? == id {
             continue;

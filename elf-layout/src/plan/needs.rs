@@ -427,24 +427,10 @@ const fn spans_less<A: Arch>(kind: &Kind) -> bool {
     match kind.check {
         Check::Any => false,
         Check::Signed(bits) | Check::SignedRounded { bits, .. } => {
-            A::ADDRESS_SIZE == 8 || const { has_short_branches(A::KINDS) } && bits < 32
+            A::ADDRESS_SIZE == 8 || bits < 32
         }
         _ => A::ADDRESS_SIZE == 8,
     }
-}
-
-/// Whether some branch of these kinds, for addresses of 4 bytes, does not span all of them.
-const fn has_short_branches(kinds: &[Kind]) -> bool {
-    let mut rest = kinds;
-    while let [kind, tail @ ..] = rest {
-        let is_short =
-            matches!(kind.check, Check::Signed(..32) | Check::SignedRounded { bits: ..32, .. });
-        if is_short && matches!(kind.value.of, Role::Plt) {
-            return true;
-        }
-        rest = tail;
-    }
-    false
 }
 
 /// Whether the kind cannot take every address.
@@ -487,8 +473,7 @@ fn problem(
     let is_tls = THREAD_LOCAL && tls::concerns(kind);
     match slot.state {
         SymbolState::Undefined | SymbolState::NotLoaded | SymbolState::Discarded => {}
-        SymbolState::Indirect if !INDIRECT_FUNCTIONS || is_tls || !options.indirect_functions => {}
-        SymbolState::Indirect => return None,
+        SymbolState::Indirect if !INDIRECT_FUNCTIONS || !options.indirect_functions => {}
         SymbolState::UndefinedWeak => return None,
         SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase
             if is_tls || kind.value.of == Role::Size =>

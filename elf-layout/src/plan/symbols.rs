@@ -51,11 +51,8 @@ pub(crate) fn collect<A: Arch>(
     let first = object.first_symbol;
     let elf = Error::elf(number, object.symbol_table);
     if let Some(null) = symbols.get_mut(first) {
-        *null = SymbolSlot {
-            state: SymbolState::Defined,
-            definition: first as u32,
-            ..SymbolSlot::default()
-        };
+        // all mean the same, which is that of the first object
+        *null = SymbolSlot { state: SymbolState::Defined, ..SymbolSlot::default() };
     }
     let Some(table) = &object.symbols else { return Ok(()) };
     let rest = table.symbols().slice(1, table.len()).unwrap_or(Table::empty());

@@ -1,0 +1,213 @@
+//! Which members of archives a link takes: by the rules of GNU ld, which `hoist-tool` compares on random archives.
+#![cfg(test)]
+#![cfg(feature = "alloc")]
+
+mod support;
+
+use elf_core::File;
+use elf_core::names::*;
+use elf_layout::archives::{MemberIndex, Undefined, UndefinedSymbols, names_limit};
+use std::collections::BTreeSet;
+use support::{CODE, Object, Place, WRITE};
+
+/// What an object says of a name.
+#[derive(Clone, Copy)]
+enum Says {
+    Data,
+    Function,
+    Weak,
+    Common,
+    LargeCommon,
+    Local,
+    Wants,
+    WantsWeakly,
+}
+use Says::*;
+
+/// An object that says so.
+fn object(said: &[(&str, Says)]) -> Vec<u8> {
+    let mut object = Object::new();
+    let data = object.section(".data", WRITE, 8, &[0; 8]);
+    let text = object.section(".text", CODE, 8, &[0xc3; 8]);
+    for &(name, says) in said {
+        let _ = match says {
+            Data => object.symbol(name, STB_GLOBAL, STT_OBJECT, Place::In(data), 0, 8),
+            Function => object.symbol(name, STB_GLOBAL, STT_FUNC, Place::In(text), 0, 8),
+            Weak => object.weak(name, data, 0),
+            Common => object.common(name, 8, 8),
+            LargeCommon => {
+                let place = Place::Reserved(SHN_X86_64_LCOMMON);
+                object.symbol(name, STB_GLOBAL, STT_OBJECT, place, 8, 8)
+            }
+            Local => object.local(name, data, 0),
+            Wants => object.undefined(name),
+            WantsWeakly => object.undefined_weak(name),
+        };
+    }
+    object.build()
+}
+
+/// The members that join a link of one object, in their order.
+fn taken(own: &[(&str, Says)], members: &[&[(&str, Says)]]) -> Vec<usize> {
+    let mut undefined = UndefinedSymbols::new();
+    undefined.add(&File::parse(&object(own)).unwrap()).unwrap();
+    let members = members.iter().map(|said| object(said)).collect();
+    let archive = MemberIndex::new(members).unwrap();
+    let found = undefined.search(&archive).unwrap();
+    assert_eq!(undefined.search(&archive).unwrap(), [], "nothing is looked for any more");
+    found
+}
+
+#[test]
+fn what_is_missing_takes_the_first_definition() {
+    for says in [Data, Function, Weak, Common, LargeCommon] {
+        assert_eq!(taken(&[("f", Wants)], &[&[("g", Data)], &[("f", says)], &[("f", Weak)]]), [1]);
+    }
+    for says in [Local, Wants, WantsWeakly] {
+        assert_eq!(taken(&[("f", Wants)], &[&[("f", says)], &[("f", Data)]]), [1]);
+    }
+    assert_eq!(taken(&[("f", WantsWeakly)], &[&[("f", Data)]]), []);
+    assert_eq!(taken(&[("f", WantsWeakly), ("f", Wants)], &[&[("f", Data)]]), [0]);
+    for says in [Data, Function, Weak, Local] {
+        assert_eq!(taken(&[("f", says)], &[&[("f", Data)]]), []);
+    }
+}
+
+#[test]
+fn what_is_common_takes_data() {
+    for own in [Common, LargeCommon] {
+        for (says, is_taken) in
+            [(Data, true), (Function, false), (Weak, false), (Common, false), (LargeCommon, false)]
+        {
+            let found = taken(&[("f", own)], &[&[("f", says)]]);
+            assert_eq!(found == [0], is_taken);
+            assert!(is_taken || found.is_empty());
+        }
+        // past those that are none
+        assert_eq!(taken(&[("f", own)], &[&[("f", Weak)], &[("f", Common)], &[("f", Data)]]), [2]);
+    }
+    // a member that was taken leaves it common, and another one defines it
+    assert_eq!(taken(&[("f", Wants)], &[&[("f", Common)], &[("f", Data)]]), [0, 1]);
+    assert_eq!(taken(&[("f", Wants)], &[&[("f", Weak)], &[("f", Data)]]), [0]);
+}
+
+/// An archive is gone through from its start to its end, and again while members are asked for.
+#[test]
+fn members_join_in_the_order_of_the_archive() {
+    let members: [&[(&str, Says)]; 5] = [
+        &[("a", Data), ("d", Wants)],
+        &[("b", Data), ("a", Wants)],
+        &[("c", Data), ("e", Wants)],
+        &[("d", Data)],
+        &[("e", Data), ("b", Wants)],
+    ];
+    assert_eq!(taken(&[("a", Wants)], &members), [0, 3]);
+    assert_eq!(taken(&[("c", Wants)], &members), [2, 4, 1, 0, 3]);
+    assert_eq!(taken(&[("e", Wants), ("a", Wants)], &members), [0, 3, 4, 1]);
+    // behind the member that asks, the next one that defines it; else the first
+    let twice: [&[(&str, Says)]; 4] =
+        [&[("x", Data)], &[("y", Data), ("x", Wants)], &[("x", Data)], &[("y", Data)]];
+    assert_eq!(taken(&[("y", Wants)], &twice), [1, 2]);
+}
+
+#[test]
+fn definers_behind_the_last() {
+    let members: Vec<_> =
+        [&[("f", Data)][..], &[("f", Common)], &[("f", Data)], &[("g", Weak)]].map(object).into();
+    let index = MemberIndex::new(members).unwrap();
+    assert_eq!(index.members().len(), 4);
+    let definer = |name: &str, why, last| index.definer(name.into(), why, last);
+    for (last, missing, common) in [
+        (None, 0, 0),
+        (Some(0), 1, 2),
+        (Some(1), 2, 2),
+        // from the start again
+        (Some(2), 0, 0),
+        (Some(3), 0, 0),
+    ] {
+        assert_eq!(definer("f", Undefined::Missing, last), Some(missing), "{last:?}");
+        assert_eq!(definer("f", Undefined::Common, last), Some(common), "{last:?}");
+    }
+    assert_eq!(definer("g", Undefined::Missing, Some(3)), Some(3));
+    assert_eq!(definer("g", Undefined::Common, None), None);
+    assert_eq!(definer("h", Undefined::Missing, None), None);
+}
+
+/// A default version is what its name means without one, and with one.
+#[test]
+#[cfg_attr(not(feature = "symbol-versions"), ignore = "needs the feature symbol-versions")]
+fn versions() {
+    let index = MemberIndex::new(
+        [&[("f@V1", Data)][..], &[("f@@V2", Data)], &[("g@V1", Data)]].map(object).into(),
+    )
+    .unwrap();
+    let definer = |name: &str| index.definer(name.into(), Undefined::Missing, None);
+    assert_eq!(["f", "f@V1", "f@V2", "f@V3"].map(definer), [Some(1), Some(0), Some(1), None]);
+    assert_eq!(["g", "g@V1", "g@V2", "V2"].map(definer), [None, Some(2), None, None]);
+    for (wanted, expected) in [("f", 1), ("f@V1", 0), ("f@V2", 1)] {
+        let mut undefined = UndefinedSymbols::new();
+        undefined.require(wanted.into());
+        assert_eq!(undefined.search(&index).unwrap(), [expected], "{wanted}");
+        // what is defined with a version is not missing without
+        let mut undefined = UndefinedSymbols::new();
+        undefined.add(&File::parse(&object(&[("f@@V2", Data), (wanted, Wants)])).unwrap()).unwrap();
+        let found = undefined.search(&index).unwrap();
+        assert_eq!(found, if wanted == "f@V1" { vec![0] } else { vec![] }, "{wanted}");
+    }
+}
+
+#[test]
+fn members_that_are_there_do_not_come_again() {
+    let archive =
+        MemberIndex::new([&[("f", Data)][..], &[("g", Data)]].map(object).into()).unwrap();
+    let mut undefined = UndefinedSymbols::new();
+    undefined.require("g".into());
+    let mut taken = BTreeSet::from([0]);
+    assert_eq!(undefined.search_again(&archive, &mut taken).unwrap(), [1]);
+    assert_eq!(taken, BTreeSet::from([0, 1]));
+    undefined.require("f".into());
+    assert_eq!(undefined.search_again(&archive, &mut taken).unwrap(), []);
+    // what layouts define is missing nowhere
+    undefined.require("_GLOBAL_OFFSET_TABLE_".into());
+    let archive = MemberIndex::new(vec![object(&[("_GLOBAL_OFFSET_TABLE_", Data)])]).unwrap();
+    assert_eq!(undefined.search(&archive).unwrap(), []);
+}
+
+#[test]
+fn many_names_and_members() {
+    let names: Vec<String> = (0..300).map(|number| format!("name{}", number % 250)).collect();
+    let members = names.iter().map(|name| object(&[(name, Data)])).collect();
+    let index = MemberIndex::new(members).unwrap();
+    for (number, name) in names[..250].iter().enumerate() {
+        let definer = |last| index.definer(name.as_str().into(), Undefined::Missing, last);
+        assert_eq!(definer(None), Some(number));
+        let second = if number < 50 { number + 250 } else { number };
+        assert_eq!(definer(Some(number)), Some(second));
+    }
+}
+
+/// Names share their ends, so that a small file may have more of them than any compiler makes.
+#[test]
+fn names_have_a_limit() {
+    assert_eq!([0, 1, 100].map(names_limit), [1 << 20, (1 << 20) + 16, (1 << 20) + 1600]);
+    assert_eq!(names_limit(u64::MAX), u64::MAX);
+    let mut object = Object::new();
+    object.undefined(&"n".repeat(1 << 16));
+    for _ in 0..63 {
+        object.undefined("n");
+    }
+    let (text, mut bytes) = (b"a text".to_vec(), object.build());
+    assert!(MemberIndex::new(vec![text.clone(), bytes.clone()]).is_ok());
+    // all have the long one
+    let file = File::parse(&bytes).unwrap();
+    let table = file.symbol_table().unwrap().unwrap();
+    let rows = file.section(table.section()).unwrap().offset as usize;
+    for row in 1..65 {
+        bytes[rows + 24 * row..][..4].copy_from_slice(&1_u32.to_le_bytes());
+    }
+    let mut undefined = UndefinedSymbols::new();
+    let why = undefined.add(&File::parse(&bytes).unwrap()).unwrap_err();
+    let error = MemberIndex::new(vec![text, bytes]).unwrap_err();
+    assert_eq!((error.member, error.error), (1, why));
+    assert_eq!(error.to_string(), format!("member 1: {why}"));
+}
