@@ -10,7 +10,11 @@
 
 mod support;
 
-use elf_layout::Options;
+use elf_core::File;
+use elf_core::names::EM_RISCV;
+use elf_layout::{ErrorKind, HeapStorage, Options};
+use reloc_riscv::Rv64;
+use reloc_riscv::riscv::R_RISCV_64;
 use support::*;
 
 /// `crti.o`, or what is like it, two objects with fragments, and `crtn.o`.
@@ -91,4 +95,40 @@ fn unwinding_tables_are_one() {
     // each is one by itself where they are registered one by one
     assert!(!has(&linked(&objects, false), &tables));
     assert!(!has(&linked(&objects[1..], true), &tables));
+}
+
+/// Start files of RISC-V set `gp` to what linkers define, 0x800 bytes behind the start of the data.
+#[test]
+fn executables_of_riscv_have_a_global_pointer() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    object.section(".text", CODE, 4, &[0; 8]);
+    object.section(".rodata", READ, 4, &[0xdd; 5]);
+    let data = object.section(".data", WRITE, 8, &[0; 16]);
+    let start = object.global("start", data, 0);
+    let pointer = object.undefined("__global_pointer$");
+    object.relocation(data, 0, R_RISCV_64, pointer, 0);
+    object.relocation(data, 8, R_RISCV_64, start, 0);
+    let bytes = object.build();
+    let files = [File::parse(&bytes).unwrap()];
+    let words = |executable, global_pointer, own: Option<u64>| {
+        let base = Some(BASE);
+        let options = Options { executable, global_pointer, base, ..Options::default() };
+        let mut room = HeapStorage::new();
+        let external = |address| elf_layout::ExternalSymbol::new(address);
+        let layout = room.plan::<Rv64>(&files, options, &mut |_| own.map(external))?;
+        let mut image = vec![0x5a; layout.size() as usize];
+        layout.write(&mut image, BASE)?;
+        let at = layout.section(0, data).unwrap();
+        Ok::<_, elf_layout::Error>([word(&image, at), word(&image, at + 8)])
+    };
+    for counts in [false, true] {
+        let [pointer, start] = words(true, counts, None).unwrap();
+        assert_eq!(pointer, start + 0x800);
+        // who says where it is is asked first
+        assert_eq!(words(true, counts, Some(0x1234_5678)).unwrap(), [0x1234_5678, start]);
+        // in a process it is another's
+        let error = words(false, counts, None).unwrap_err();
+        assert!(matches!(error.kind, ErrorKind::Undefined { .. }), "{error}");
+    }
 }

@@ -156,8 +156,10 @@ impl Process {
 
     /// The symbol of this name, and the library that has it.
     fn find_in_library(&mut self, name: Name<'_>) -> Option<(External, Arc<Opened>)> {
-        // old libraries show where they end themselves
-        if is_linker_defined(name) || OWN.iter().any(|own| name == *own) {
+        // old libraries show where they end themselves; what code counts from is the process's
+        if is_linker_defined(name) && name != "__global_pointer$"
+            || OWN.iter().any(|own| name == *own)
+        {
             return None;
         }
         let (number, address) = (0..).zip(&self.libraries).find_map(|(number, library)| {

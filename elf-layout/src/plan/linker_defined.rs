@@ -9,7 +9,7 @@ use crate::model::spans::{Group, Spans};
 use crate::model::storage::{Needs, SymbolSlot, SymbolState};
 use crate::plan::runs::key;
 use elf_core::Name;
-use elf_core::names::EM_ARM;
+use elf_core::names::{EM_ARM, EM_RISCV};
 
 /// A place of the image that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,6 +27,8 @@ pub(crate) enum Edge {
     ZeroStart,
     /// Where the image ends.
     End,
+    /// What code of RISC-V counts from: 0x800 bytes behind the start of the data, so that offsets with a sign reach 4 KiB of them.
+    GlobalPointer,
 }
 
 /// Names of edges, those of arrays without any section among them. The C library calls its own relocations of indirect functions by
@@ -46,12 +48,14 @@ const NAMES: &[(&str, Edge)] = &[
     ("__rela_iplt_end", Edge::Start),
     ("__rel_iplt_start", Edge::Start),
     ("__rel_iplt_end", Edge::Start),
+    ("__global_pointer$", Edge::GlobalPointer),
 ];
 
 /// Whether a layout defines this name itself if neither an object nor the caller does: `_end`, `_etext`, `_edata`, each with and
 /// without the underscore, `__bss_start`, `__executable_start`, `__ehdr_start`, `__rela_iplt_start` and `__rela_iplt_end`, and
 /// where arrays of functions start and end (`__init_array_start`). Each image has its own: a caller that looks names up in
-/// libraries must not answer with theirs.
+/// libraries must not answer with theirs. RISC-V's `__global_pointer$` is one of them in an [executable](crate::Options::executable) alone: code
+/// that is loaded into a process shares the register with it.
 ///
 /// `__start_NAME` and `__stop_NAME` depend on the objects: where one of them has a section of that name which is loaded, the caller
 /// is not asked.
@@ -81,6 +85,9 @@ pub(crate) fn define(
     }) else {
         return Ok(false);
     };
+    if edge == Edge::GlobalPointer && !(machine == EM_RISCV && options.executable) {
+        return Ok(false);
+    }
     slot.state = SymbolState::Defined;
     if edge == Edge::Header {
         let header = match found.header {
@@ -104,6 +111,9 @@ pub(crate) fn define(
     Ok(true)
 }
 
+/// Bytes from the start of the data to where code of RISC-V counts from.
+const GP_OFFSET: u64 = 0x800;
+
 /// Gives edges their place, now that all else has one.
 pub(crate) fn place(symbols: &mut [SymbolSlot], spans: &Spans, found: &ScanResult) {
     if !LINKER_DEFINED || !found.edges {
@@ -122,9 +132,11 @@ fn offset(edge: u64, spans: &Spans) -> u64 {
     let end = |group| spans.group(group).offset.saturating_add(spans.group(group).size);
     let last = |groups: &[Group]| groups.iter().fold(0, |last, group| end(*group).max(last));
     let is = |other: Edge| edge == other as u64;
-    let zeros = spans.group(Group::Zero);
+    let (data, zeros) = (spans.group(Group::Data), spans.group(Group::Zero));
     if is(Edge::Start) {
         0
+    } else if is(Edge::GlobalPointer) {
+        data.offset.saturating_add(GP_OFFSET)
     } else if is(Edge::End) || spans.group(Group::Packed).size > 0 {
         spans.size
     } else if is(Edge::CodeEnd) {

@@ -13,7 +13,7 @@ use crate::model::relocations::{Target, is_relocations, pass_over, target};
 use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Bases, Group, Spans};
 use crate::model::storage::{
-    ObjectSlot, Requirements, SectionSlot, SectionState, SymbolSlot, SymbolState,
+    Needs, ObjectSlot, Requirements, SectionSlot, SectionState, SymbolSlot, SymbolState,
 };
 use crate::model::surroundings::Surroundings;
 use crate::model::tls;
@@ -318,6 +318,8 @@ pub(crate) fn global_pointer(
                 let id = object.first_symbol.saturating_add(index as usize);
                 let slot = symbols.get(id).and_then(|slot| symbols.get(slot.definition as usize));
                 let is_there = |slot: &&SymbolSlot| match slot.state {
+                    // it has no place before all else has one
+                    _ if slot.needs.has(Needs::EDGE) => false,
                     SymbolState::Defined => slot.group != Group::Absolute || options.base.is_some(),
                     SymbolState::External => options.base.is_some(),
                     _ => false,
