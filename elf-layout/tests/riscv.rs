@@ -280,6 +280,9 @@ fn what_does_not_come_to_rest_stays_long() {
         let events = program.run(jump, jump + 8, 0);
         assert_eq!(events, [Event::GoOn((String::new(), at(symbol)))]);
     }
+    // only the one that became longer again is as long as it was
+    let [first_end, second_end] = [8, 16].map(|it| layout.place(0, text, it).unwrap());
+    assert_eq!((first_end, second_end - first_end), (8, 4));
     // paddings are right
     assert_eq!([at(to_first) - near as u64, at(to_second) - 2].map(|it| it & 63), [0; 2]);
     assert_eq!((at(to_second) - 2) & 4095, 0);

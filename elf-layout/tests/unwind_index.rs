@@ -47,7 +47,7 @@ fn check(objects: &[&[u8]], options: Options) -> usize {
         })
         .collect();
     assert!(entries.is_sorted_by(|one, two| one.0 < two.0), "{entries:x?}");
-    let mut own = 0;
+    let (mut own, mut all_code) = (0, Vec::new());
     for (object, file) in files.iter().enumerate() {
         let sections: Vec<_> = (0u32..).zip(file.sections()).collect();
         for (code, header) in &sections {
@@ -58,6 +58,10 @@ fn check(objects: &[&[u8]], options: Options) -> usize {
             };
             let index = sections.iter().find(is_index);
             own += index.map_or(0, |(_, header)| header.size as usize / 8);
+            // whether what follows would be taken for a part of it
+            let last = index
+                .map(|(index, header)| layout.section(object, *index).unwrap() + header.size - 4);
+            all_code.push((at, last.map(|at| word(at) != CANTUNWIND)));
             for place in (at..at + header.size).step_by(2) {
                 let found = entries.iter().rev().find(|entry| entry.0 <= place);
                 match index {
@@ -71,7 +75,13 @@ fn check(objects: &[&[u8]], options: Options) -> usize {
             }
         }
     }
-    entries.len() - own
+    // as few entries as will do are added: one before code without any, and one at the end
+    all_code.sort_unstable();
+    let next = all_code.iter().skip(1).map(|(_, has)| has.is_some()).chain([false]);
+    let pairs = all_code.iter().zip(next);
+    let needed = pairs.filter(|((_, goes_on), next)| *goes_on == Some(true) && !next).count();
+    assert_eq!(entries.len() - own, needed);
+    needed
 }
 
 #[test]
