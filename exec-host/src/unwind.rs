@@ -13,6 +13,8 @@ mod library_table;
 mod lookup;
 #[cfg(not(target_arch = "arm"))]
 mod opened;
+#[cfg(all(target_env = "musl", not(target_arch = "arm")))]
+mod other_gcc;
 mod registry;
 mod table;
 

@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
+#[path = "programs/linked_statically.rs"]
+mod linked_statically;
 #[path = "programs/made.rs"]
 mod made;
 
