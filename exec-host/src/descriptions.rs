@@ -3,6 +3,7 @@
 use crate::word::{ProgramHeader, wide};
 use core::ffi::{CStr, c_int, c_void};
 use core::ops::{ControlFlow, Range};
+use exec_core::sync::OnceLock;
 
 /// A library, as long as it is shown.
 pub(crate) struct Description<'d>(&'d libc::dl_phdr_info);
@@ -92,6 +93,24 @@ pub(crate) fn each<F: FnMut(&Description<'_>) -> ControlFlow<()>>(mut look: F) {
     // SAFETY: the callback has the type asked for, and what it is given outlives the call.
     unsafe { libc::dl_iterate_phdr(Some(show::<F>), (&raw mut look).cast()) };
 }
+
+/// Whether this code is in a program that was linked statically, and so has no dynamic loader. That of glibc opens libraries nevertheless: with a
+/// second C library, whose memory, streams and threads are not the program's.
+pub(crate) fn is_linked_statically() -> bool {
+    static IS: OnceLock<bool> = OnceLock::new();
+    *IS.get_or_init(|| {
+        let here = is_linked_statically as *const () as u64;
+        let mut is = false;
+        each(|program| {
+            is = program.holds(here) && program.header(libc::PT_INTERP).is_none();
+            ControlFlow::Break(())
+        });
+        is
+    })
+}
+
+/// Why such a program is refused libraries.
+pub(crate) const LINKED_STATICALLY: &str = "this program is linked statically, and has no dynamic loader: a library would bring a second C library";
 
 #[cfg(all(test, target_env = "gnu"))]
 mod tests {

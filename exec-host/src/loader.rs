@@ -245,7 +245,10 @@ impl Loader {
         {
             let elsewhere = ThreadLocal::AsCompiled;
             let layout = self.plan(&files, &mut slots, (elsewhere, in_arena), links);
-            let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
+            let mut layout = layout.map_err(|error| {
+                let error = threads::why(words::explain(error, &files, links), refused);
+                words::explain(error, &files, links)
+            })?;
             let again = finish(&mut layout, links);
             finished = again.map_err(|error| threads::why(error, refused));
             if matches!(finished, Err(Error::NearThreadLocal { .. }))

@@ -2,7 +2,7 @@
 
 use crate::c_library;
 use crate::copy_relocations;
-use crate::descriptions;
+use crate::descriptions::{self, LINKED_STATICALLY, is_linked_statically};
 use crate::error::Error;
 use crate::external::External;
 use crate::opened::Opened;
@@ -78,15 +78,16 @@ impl Default for Process {
 }
 
 impl Process {
-    /// The symbols of the process: none where it has no dynamic loader, as a program of musl that is linked statically.
+    /// The symbols of the process: none where it has no dynamic loader, as a program that is linked statically.
     #[must_use]
     pub fn new() -> Self {
         // each opens them: debuggers look at the dynamic loader's list then, and set breakpoints in modules that came and went
-        let opened = [None, Some(OsStr::new(LIBM))].map(|name| {
+        let names = if is_linked_statically() { &[][..] } else { &[None, Some(OsStr::new(LIBM))] };
+        let opened = names.iter().map(|name| {
             // SAFETY: the program's constructors have run; the mathematical library has none that do anything.
-            Opened::by(|| unsafe { Library::open(name, RTLD_LAZY | RTLD_LOCAL) })
+            Opened::by(|| unsafe { Library::open(*name, RTLD_LAZY | RTLD_LOCAL) })
         });
-        let libraries = opened.into_iter().flatten().map(Arc::new).collect();
+        let libraries = opened.flatten().map(Arc::new).collect();
         let (kept, known, variables) = (BTreeMap::new(), None, Variables::default());
         Self { libraries, kept, known, variables, copy_relocations: false }
     }
@@ -119,6 +120,10 @@ impl Process {
     /// # Safety
     /// As for [`open`](Self::open).
     unsafe fn open_with(&mut self, library: &Path, flags: c_int) -> Result<(), Error> {
+        if is_linked_statically() {
+            let words = format!("{}: {LINKED_STATICALLY}", library.display());
+            return Err(Error::Library(words.into()));
+        }
         let library = Opened::by(|| {
             // SAFETY: the caller guarantees the library.
             let library = unsafe { Library::open(Some(library), flags) }?;

@@ -145,9 +145,18 @@ pub(crate) fn why(error: Error, before: &Error) -> Error {
                 text: error.to_string().into(),
             }
         }
+        // who has no room has nobody to ask for addresses either: that is not what is wrong
+        (Error::Undefined(undefined), Error::ThreadLocal { size, cause, .. })
+            if undefined.name == GET_ADDRESS =>
+        {
+            Error::ThreadLocal { size: *size, cause: cause.clone(), text: Box::default() }
+        }
         (error, _) => error,
     }
 }
+
+/// What code calls for variables that may be anywhere.
+const GET_ADDRESS: &str = "__tls_get_addr";
 
 /// Whether a relocation wants a TP offset, and there is none.
 fn asks_tp_offset(error: &elf_layout::Error) -> bool {

@@ -6,6 +6,8 @@
 use std::path::Path;
 use std::process::Command;
 
+#[path = "programs/linked_statically.rs"]
+mod linked_statically;
 #[path = "programs/made.rs"]
 mod made;
 
@@ -342,6 +344,20 @@ fn exceptions_where_the_library_is_a_plug_in() {
     opened.arg(made.path.join("lib/libhoist.so")).args([object, library]);
     let printed = run(opened.args(["libc++.so.1", "libc++abi.so.1"])).stdout;
     assert_eq!(printed, b"ok\n");
+}
+
+#[test]
+fn children_of_a_process_whose_threads_throw() {
+    let made = Made::get();
+    let shared = made.shared();
+    let shared = shared.each_ref().map(String::as_str);
+    let object = made.path.join("thrown.o");
+    let mut cpp = Command::new("g++");
+    cpp.args(["-O1", "-fPIC", "-c"]).arg("-o").arg(&object);
+    run(cpp.arg(folder().join("tests/c/objects/throws.cpp")));
+    let source = folder().join("tests/c/forked.c");
+    let program = made.compile(["gcc", "g++"], "forked", &source, &shared);
+    assert_eq!(run(Command::new(program).arg(object)).stdout, b"ok\n");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::Host;
 use crate::c_library;
 use crate::symbols::Exports;
-use crate::threads::dynamic::__tls_get_addr;
+use crate::threads::dynamic;
 use core::ffi::{CStr, c_char, c_void};
 use core::hint::black_box;
 use core::ops::Range;
@@ -229,7 +229,7 @@ unsafe fn find_in_load(
     if let ExternalKind::ThreadLocal { module, .. } = found.kind {
         let offset = found.address.wrapping_add_signed(Host::TLS?.dtp_bias);
         // SAFETY: the block is the load's, which is there: its code asks.
-        return Some(unsafe { __tls_get_addr(&[module, offset].map(|word| word as usize)) });
+        return unsafe { dynamic::address(module, offset) };
     }
     Some(ptr::with_exposed_provenance_mut(usize::try_from(found.address).ok()?))
 }

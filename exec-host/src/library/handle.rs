@@ -1,7 +1,7 @@
 //! Libraries that the dynamic loader has loaded, and their symbols by name and version.
 
 use crate::c_library;
-use crate::descriptions;
+use crate::descriptions::{self, LINKED_STATICALLY, is_linked_statically};
 use crate::machine;
 use crate::word;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -47,6 +47,9 @@ impl Handle {
     }
 
     fn open(name: *const c_char, flags: c_int) -> Result<Self, String> {
+        if !name.is_null() && is_linked_statically() {
+            return Err(LINKED_STATICALLY.to_owned());
+        }
         let _held = hold();
         // SAFETY: a name that ends in NUL, or none.
         let handle = unsafe { libc::dlopen(name, flags) };

@@ -8,7 +8,7 @@ use super::loaded::Held;
 use crate::Host;
 use crate::copy_relocations;
 use crate::dlsym::names::Place;
-use crate::threads::dynamic::__tls_get_addr;
+use crate::threads::dynamic;
 use crate::threads::exit;
 use crate::unwind;
 use elf_core::Arch as _;
@@ -52,8 +52,8 @@ fn address(definition: Definition) -> Option<u64> {
         Definition::ThreadLocal { module, offset, .. } => {
             let offset = offset.wrapping_add_signed(Host::TLS?.dtp_bias);
             // SAFETY: the block is that of a library that is there: code of one that keeps it asks.
-            let variable = unsafe { __tls_get_addr(&[module, offset].map(|word| word as usize)) };
-            Some(variable.expose_provenance() as u64)
+            let variable = unsafe { dynamic::address(module, offset) };
+            variable.map(|variable| variable.expose_provenance() as u64)
         }
         Definition::Indirect(_) => None,
     }

@@ -4,6 +4,7 @@ pub(super) use super::opened::Unwinders;
 use super::opened::{ADD, OfLlvm, REMOVE, in_library};
 use super::table::Table;
 use crate::Host;
+use crate::descriptions::is_linked_statically;
 use core::ffi::{CStr, c_void};
 use core::mem::MaybeUninit;
 use elf_core::Arch as _;
@@ -180,6 +181,10 @@ fn library_of(address: *const c_void) -> *mut c_void {
 fn of_libgcc() -> Option<[OfLibgcc; 2]> {
     static FUNCTIONS: OnceLock<Option<[OfLibgcc; 2]>> = OnceLock::new();
     *FUNCTIONS.get_or_init(|| {
+        // then all have the one that is linked in
+        if is_linked_statically() {
+            return None;
+        }
         // SAFETY: its constructors do nothing that others could notice.
         let library =
             unsafe { libc::dlopen(c"libgcc_s.so.1".as_ptr(), libc::RTLD_LAZY | libc::RTLD_LOCAL) };

@@ -1,8 +1,10 @@
 //! The function of the C library that unwinders ask for frames (<dlfcn.h>, glibc 2.35).
 
 use super::format::ASKED;
-use super::registry::{self, Header};
+use super::registry;
+use crate::descriptions;
 use core::ffi::{c_char, c_int, c_void};
+use core::ops::{ControlFlow, Range};
 use exec_core::sync::OnceLock;
 
 /// The address of [`find_object`], which has all that it needs then.
@@ -13,12 +15,13 @@ pub(super) fn function() -> u64 {
 
 /// `struct dl_find_object` (<dlfcn.h>, glibc 2.35), as machines have it that need no base for their tables.
 #[repr(C)]
-struct DlFindObject {
+pub(super) struct DlFindObject {
     flags: u64,
     map_start: *const c_void,
     map_end: *const c_void,
     link_map: *const LinkMap,
-    eh_frame: *const Header,
+    /// The index of its table (LSB Core, "Exception Frame Header").
+    eh_frame: *const c_void,
     reserved: [u64; 7],
 }
 
@@ -49,27 +52,53 @@ fn of_the_process() -> Option<FindObject> {
     })
 }
 
+/// The extent of what the C library has loaded at an address, and the address of the index of its unwinding table, for C libraries that have no
+/// such function.
+fn of_program(address: u64) -> Option<(Range<u64>, u64)> {
+    let mut found = None;
+    descriptions::each(|library| {
+        if !library.holds(address) {
+            return ControlFlow::Continue(());
+        }
+        let header = library.header(libc::PT_GNU_EH_FRAME);
+        found = header.map(|header| (library.extent(), library.range(header).start));
+        ControlFlow::Break(())
+    });
+    found
+}
+
 /// `_dl_find_object`, of loads too. Where the C library has an answer, it is all that is asked: that function takes no lock and no
 /// memory, and signal handlers and children of threads that have loaded something rely on it. Frames of loads cost both.
 ///
 /// # Safety
 /// As for the C library's function: there is room for the result.
-unsafe extern "C" fn find_object(address: *const c_void, result: *mut DlFindObject) -> c_int {
+pub(super) unsafe extern "C" fn find_object(
+    address: *const c_void,
+    result: *mut DlFindObject,
+) -> c_int {
     // SAFETY: passes on what we were given.
     if of_the_process().is_some_and(|find| unsafe { find(address, result) } == 0) {
         return 0;
     }
     let wanted = address.addr() as u64;
-    let Some((code, load)) = registry::load_of(wanted) else { return -1 };
-    let Some((_, header)) = load.index().function(wanted) else { return -1 };
     let at = |address: u64| core::ptr::with_exposed_provenance(address as usize);
+    let of_load = || {
+        let (code, load) = registry::load_of(wanted)?;
+        // the load has it as long as its code is there
+        let (_, header) = load.index().function(wanted)?;
+        Some((code, core::ptr::from_ref(header).cast()))
+    };
+    let of_program = || {
+        let (extent, header) = of_program(wanted).filter(|_| of_the_process().is_none())?;
+        Some((extent, at(header)))
+    };
+    let Some((code, eh_frame)) = of_program().or_else(of_load) else { return -1 };
     let found = DlFindObject {
         flags: 0,
         map_start: at(code.start),
         map_end: at(code.end),
         link_map: &raw const NO_LIBRARY,
-        // the load has it as long as its code is there
-        eh_frame: core::ptr::from_ref(header),
+        eh_frame,
         reserved: [0; 7],
     };
     // SAFETY: the caller gives room.

@@ -1,6 +1,6 @@
 //! Descriptors of AArch64: `x0` holds the descriptor's address, and then the distance.
 
-use crate::threads::dynamic::__tls_get_addr;
+use crate::threads::dynamic::FUNCTION;
 use core::arch::naked_asm;
 
 /// Nothing has to be found out.
@@ -45,7 +45,9 @@ pub(crate) unsafe extern "C" fn far() {
         "stp q28, q29, [sp, #608]",
         "stp q30, q31, [sp, #640]",
         "ldr x0, [x0, #8]",
-        "bl {get}",
+        "adrp x1, {get}",
+        "ldr x1, [x1, #:lo12:{get}]",
+        "blr x1",
         "mrs x1, tpidr_el0",
         "sub x0, x0, x1",
         "ldp x1, x2, [sp, #16]",
@@ -76,6 +78,6 @@ pub(crate) unsafe extern "C" fn far() {
         "ldp x29, x30, [sp]",
         "add sp, sp, #672",
         "ret",
-        get = sym __tls_get_addr,
+        get = sym FUNCTION,
     )
 }

@@ -1,7 +1,7 @@
 //! Descriptors of Arm: `r0` holds the descriptor's address, and then the distance; only `r1`, which callers need to get here, and the flags
 //! change (AAELF32, "Relocations for thread-local storage"). The argument is the descriptor's first word.
 
-use crate::threads::dynamic::__tls_get_addr;
+use crate::threads::dynamic::FUNCTION;
 use core::arch::naked_asm;
 
 /// Nothing has to be found out.
@@ -23,13 +23,18 @@ pub(crate) unsafe extern "C" fn far() {
         "vmrs r2, fpscr",
         "push {{r2, r3}}",
         "ldr r0, [r0]",
-        "bl {get}",
+        "ldr r1, 2f",
+        "1: add r1, pc, r1",
+        "ldr r1, [r1]",
+        "blx r1",
         "mrc p15, 0, r1, c13, c0, 3",
         "sub r0, r0, r1",
         "pop {{r2, r3}}",
         "vmsr fpscr, r2",
         "vpop {{d0-d7}}",
         "pop {{r2, r3, ip, pc}}",
-        get = sym __tls_get_addr,
+        // `pc` is two instructions ahead
+        "2: .word {get} - (1b + 8)",
+        get = sym FUNCTION,
     )
 }

@@ -1,7 +1,7 @@
 //! Descriptors of RISC-V: `a0` holds the descriptor's address, and then the distance; `t0` is where to return to, and all else stays but
 //! what vectors have.
 
-use crate::threads::dynamic::__tls_get_addr;
+use crate::threads::dynamic::FUNCTION;
 use core::arch::naked_asm;
 
 /// Nothing has to be found out.
@@ -56,7 +56,8 @@ pub(crate) unsafe extern "C" fn far() {
         "fsd fa6, 264(sp)",
         "fsd fa7, 272(sp)",
         "ld a0, 8(a0)",
-        "call {get}",
+        "ld t1, {get}",
+        "jalr t1",
         "sub a0, a0, tp",
         "ld ra, 0(sp)",
         "ld t0, 8(sp)",
@@ -96,6 +97,6 @@ pub(crate) unsafe extern "C" fn far() {
         "addi sp, sp, 288",
         "jr t0",
         ".option pop",
-        get = sym __tls_get_addr,
+        get = sym FUNCTION,
     )
 }

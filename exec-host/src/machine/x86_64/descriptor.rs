@@ -1,6 +1,6 @@
 //! Descriptors of x86-64: `%rax` holds the descriptor's address, and then the distance.
 
-use crate::threads::dynamic::__tls_get_addr;
+use crate::threads::dynamic::FUNCTION;
 use core::arch::naked_asm;
 use core::arch::x86_64::{__cpuid, __cpuid_count};
 use core::sync::atomic::{AtomicUsize, Ordering};
@@ -56,7 +56,7 @@ pub(crate) unsafe extern "C" fn far() {
         "mov eax, {kept}",
         "mov edx, -1",
         "xsave64 [rsp]",
-        "call {get}",
+        "call [rip + {get}]",
         "mov rcx, rax",
         "mov eax, {kept}",
         "mov edx, -1",
@@ -76,6 +76,6 @@ pub(crate) unsafe extern "C" fn far() {
         "ret",
         room = sym ROOM,
         kept = const KEPT,
-        get = sym __tls_get_addr,
+        get = sym FUNCTION,
     )
 }
