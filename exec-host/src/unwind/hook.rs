@@ -14,6 +14,11 @@ use std::time::{Duration, Instant};
 
 static WORDS: OnceLock<Option<Words>> = OnceLock::new();
 
+/// Whether libraries have been changed.
+pub(super) fn is_used() -> bool {
+    matches!(WORDS.get(), Some(Some(_)))
+}
+
 /// Whether the unwinder of the process knows all loads that are [entered](super::registry::Entered): libraries are changed when this is asked
 /// for the first time.
 pub(super) fn is_in_place() -> bool {
