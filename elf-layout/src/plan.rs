@@ -73,8 +73,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let objects: &'s [ObjectSlot<'a>] = objects;
         let processor = flags::check::<A>(files)?;
         let target2 = options.target2.on::<A>(processor);
-        // a single object shares none, and has no room for any
-        let is_shared = !names.is_empty();
+        let is_shared = files.len() > 1 && !names.is_empty();
         let (mut gathers, mut gathered) = (start_files::gathers(files, &options), None);
         let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
         let (mut found, mut copies);
@@ -136,7 +135,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let stubs_size = place_additions::<A>(symbols, objects, image, &options)?;
         let mut thunks = ThunkSections::NONE;
         if const { has_thunks::<A>() }
-            && let Some(reach) = found.reach
+            && let Some(reach) = found.reach.filter(|_| stubs_size > 0)
         {
             let how = (stubs_size, reach, gathers);
             thunks = thunks::insert::<A>(files, objects, sections, symbols, &mut spans, how)?;
@@ -234,7 +233,9 @@ fn place_additions<A: Arch>(
     }
     let size = u64::from(got).saturating_mul(A::ADDRESS_SIZE);
     spans.append(Group::Got, size, A::ADDRESS_SIZE).map_err(too_large)?;
-    spans.append(Group::Stubs, stubs, stubs::alignment::<A>()).map_err(too_large)?;
+    if stubs > 0 {
+        spans.append(Group::Stubs, stubs, stubs::alignment::<A>()).map_err(too_large)?;
+    }
     Ok(stubs)
 }
 
@@ -256,10 +257,14 @@ fn check(
 /// Propagates the resolved definition to all symbols of its name.
 fn propagate_definitions(symbols: &mut [SymbolSlot]) {
     for id in 0..symbols.len() {
-        let definition =
-            symbols.get(id).and_then(|slot| symbols.get(slot.definition as usize)).copied();
-        if let (Some(definition), Some(slot)) = (definition, symbols.get_mut(id)) {
-            *slot = definition;
+        let Some(&SymbolSlot { definition, needs, .. }) = symbols.get(id) else { continue };
+        if definition as usize != id
+            && let Some(&definition) = symbols.get(definition as usize)
+            && let Some(slot) = symbols.get_mut(id)
+        {
+            let traits = needs.only(Needs::WEAK.with(Needs::FIRST));
+            let shared = definition.needs.only(Needs::SHARED);
+            *slot = SymbolSlot { needs: shared.with(traits), ..definition };
         }
     }
 }

@@ -427,10 +427,24 @@ const fn spans_less<A: Arch>(kind: &Kind) -> bool {
     match kind.check {
         Check::Any => false,
         Check::Signed(bits) | Check::SignedRounded { bits, .. } => {
-            A::ADDRESS_SIZE == 8 || bits < 32
+            A::ADDRESS_SIZE == 8 || const { has_short_branches(A::KINDS) } && bits < 32
         }
         _ => A::ADDRESS_SIZE == 8,
     }
+}
+
+/// Whether some branch of these kinds, for addresses of 4 bytes, does not span all of them: what asks is no code where none does.
+const fn has_short_branches(kinds: &[Kind]) -> bool {
+    let mut rest = kinds;
+    while let [kind, tail @ ..] = rest {
+        let is_short =
+            matches!(kind.check, Check::Signed(..32) | Check::SignedRounded { bits: ..32, .. });
+        if is_short && matches!(kind.value.of, Role::Plt) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
 }
 
 /// Whether the kind cannot take every address.
