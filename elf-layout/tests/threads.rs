@@ -12,17 +12,11 @@ use elf_layout::{
     TlsBlock,
 };
 use reloc_x86::X86_64;
+use reloc_x86::x86_64::{
+    R_X86_64_DTPOFF32, R_X86_64_DTPOFF64, R_X86_64_GOTPC32_TLSDESC, R_X86_64_GOTTPOFF,
+    R_X86_64_SIZE64, R_X86_64_TLSDESC_CALL, R_X86_64_TLSGD, R_X86_64_TLSLD, R_X86_64_TPOFF64,
+};
 use support::{BASE, CODE, Object, Place, WRITE, half, laid_out, nobody, plan, word};
-
-const R_X86_64_DTPOFF64: u32 = 17;
-const R_X86_64_TPOFF64: u32 = 18;
-const R_X86_64_TLSGD: u32 = 19;
-const R_X86_64_TLSLD: u32 = 20;
-const R_X86_64_DTPOFF32: u32 = 21;
-const R_X86_64_GOTTPOFF: u32 = 22;
-const R_X86_64_SIZE64: u32 = 33;
-const R_X86_64_GOTPC32_TLSDESC: u32 = 34;
-const R_X86_64_TLSDESC_CALL: u32 = 35;
 
 const TLS: SectionFlags = WRITE.union(SectionFlags::TLS);
 fn as_compiled() -> Options {
