@@ -102,7 +102,7 @@ pub use records::indexed::IndexedRelocations;
 pub use records::relocations::{RelocationIter, Relocations};
 pub use records::relr::{Relr, RelrIter, relative_type};
 pub use records::rows::{Mips64El, Mips64ElRel, Mips64ElRela, Rel, Rela};
-pub use reloc::apply::{SectionMut, apply, apply_all, apply_got_load, apply_kind, apply_rewrite};
+pub use reloc::apply::{SectionMut, apply, apply_got_load, apply_kind, apply_rewrite};
 pub use reloc::arch::{Arch, find_of};
 pub use reloc::attributes::{BuildAttributes, SymbolAttributes};
 pub use reloc::check::Check;
@@ -110,6 +110,7 @@ pub use reloc::decide::{Decision, Facts, Pass, choose, decide, decide_all, decid
 pub use reloc::dynamic::{apply_dynamic, apply_load};
 pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
+pub use reloc::in_place::apply_all;
 pub use reloc::kind::{
     Alternative, Branch, Kind, Pair, Relax, Special, Stage, decides, find, shrinks, well_formed,
 };

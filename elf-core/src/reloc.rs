@@ -16,6 +16,7 @@ pub(crate) mod decide;
 pub(crate) mod dynamic;
 pub(crate) mod error;
 pub(crate) mod field;
+pub(crate) mod in_place;
 pub(crate) mod kind;
 pub(crate) mod pairing;
 pub(crate) mod query;

@@ -3,15 +3,13 @@
 use super::arch::{Arch, find_of};
 use super::bits::{self, Sequence, Word};
 use super::check::Check;
-use super::decide::{Decision, Facts, Pass, decide_all};
 use super::error::{ApplyError, ApplyErrorKind};
 use super::field::{Field, Order, Shape, Unencodable};
 use super::kind::{Kind, Special, Stage, Uses, Usual};
 use super::query::{Query, Resolve};
-use super::rewrite::{GotLoad, Reach, Rewrite};
+use super::rewrite::{GotLoad, Rewrite};
 use super::shrink::Padding;
 use super::value::{Contents, Page, Role, Slot, Value};
-use crate::records::relocations::Relocations;
 use crate::views::record::Record;
 use core::marker::PhantomData;
 
@@ -30,7 +28,7 @@ pub struct SectionMut<'m> {
 ///
 /// # Errors
 /// Every [`ApplyErrorKind`]: the type is unknown or not for linkers, the place is outside the section, the symbol has no such
-/// value, the value does not fit; [`ApplyErrorKind::Unpaired`] if it belongs with another, which [`apply_all`] finds.
+/// value, the value does not fit; [`ApplyErrorKind::Unpaired`] if it belongs with another, which [`apply_all`](crate::apply_all) finds.
 // a part of the caller's loop where there is room for code, else shared by all callers
 #[cfg_attr(target_pointer_width = "64", inline(always))]
 pub fn apply<A: Arch>(
@@ -44,75 +42,6 @@ pub fn apply<A: Arch>(
         }
         Some(kind) => apply_kind::<A>(kind, record, None, section, symbols),
         None => Err(ApplyError::new(record, None, ApplyErrorKind::UnknownType)),
-    }
-}
-
-/// Applies `records` to `section`, one after the other, up to the first that fails: what came before it is done.
-///
-/// # Errors
-/// As [`apply`]. Code that would become local exec is refused as [`ApplyErrorKind::Unresolved`]: a layout does that.
-pub fn apply_all<A: Arch>(
-    records: Relocations<'_>,
-    section: &mut SectionMut<'_>,
-    symbols: &(impl Resolve + Facts),
-) -> Result<(), ApplyError> {
-    decide_all::<A, _>(&records, &mut InPlace { section, symbols, arch: PhantomData::<A> })
-}
-
-/// Writes what is decided into the section that it is decided of.
-struct InPlace<'p, 'm, S, A> {
-    section: &'p mut SectionMut<'m>,
-    symbols: &'p S,
-    arch: PhantomData<A>,
-}
-
-impl<S: Facts, A> Facts for InPlace<'_, '_, S, A> {
-    fn reach(&self, record: &Record) -> Option<Reach> {
-        self.symbols.reach(record)
-    }
-
-    fn is_local_exec(&self, record: &Record) -> bool {
-        self.symbols.is_local_exec(record)
-    }
-
-    fn is_thread_local(&self, record: &Record) -> bool {
-        self.symbols.is_thread_local(record)
-    }
-
-    fn label(&self, record: &Record) -> Option<u64> {
-        self.symbols.label(record)
-    }
-}
-
-impl<S: Facts + Resolve, A: Arch> Pass for InPlace<'_, '_, S, A> {
-    type Error = ApplyError;
-
-    fn failed(&self, error: ApplyError) -> ApplyError {
-        error
-    }
-
-    fn bytes(&self) -> Result<&[u8], ApplyError> {
-        Ok(self.section.bytes)
-    }
-
-    fn decided(
-        &mut self,
-        kind: &'static Kind,
-        record: &Record,
-        decision: Decision,
-    ) -> Result<(), ApplyError> {
-        let Self { section, symbols, .. } = self;
-        match decision {
-            Decision::Apply => apply_kind::<A>(kind, record, None, section, *symbols),
-            Decision::Pair(pairing) => {
-                apply_kind::<A>(kind, record, Some(&pairing.partner), section, *symbols)
-            }
-            Decision::Rewrite(rewrite) => apply_rewrite::<A>(&rewrite, section, *symbols),
-            Decision::Transition { .. } => {
-                let kind_of_error = ApplyErrorKind::Unresolved(Role::TpOffset);
-                Err(ApplyError::new(record, Some(kind.name), kind_of_error))
-            }
-        }
     }
 }
 
