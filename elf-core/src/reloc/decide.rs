@@ -224,7 +224,8 @@ pub trait Pass: Facts {
     }
 
     /// Takes a record at whose place an architecture's [`GOT_LOAD`](Arch::GOT_LOAD) stands, if the address is near: the same as
-    /// [`rewritten`](Self::rewritten) with what becomes of it. `false` where that is to be found out the long way.
+    /// [`rewritten`](Self::rewritten) with what becomes of it. `false` where that is to be found out the long way. Who does not
+    /// [relax](Facts::relaxes) is not asked.
     ///
     /// # Errors
     /// As [`decided`](Self::decided).

@@ -143,7 +143,7 @@ impl<A: Arch> Pass for Write<'_, '_, '_, '_, '_, A> {
         let bounds = &self.symbols.layout.found.bounds;
         let slot = self.symbols.slots.get(record.symbol as usize);
         let reach = slot.and_then(|slot| bounds.reach_at::<A>(slot, None));
-        if !bounds.relaxes() || !reach.is_some_and(|reach| reach.near) {
+        if !reach.is_some_and(|reach| reach.near) {
             return Ok(false);
         }
         let written = apply_got_load::<A>(load, record, &mut self.section, self.symbols);
