@@ -6,6 +6,10 @@ use crate::machine;
 use crate::word::{self, raw, read};
 use core::ffi::{CStr, c_void};
 use core::ops::Range;
+use elf_core::names::{
+    DT_GNU_HASH, DT_JMPREL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELACOUNT, DT_RELASZ,
+    DT_RELCOUNT, DT_RELSZ, DT_STRTAB, DT_SYMTAB,
+};
 use rustix::mm::{MprotectFlags, mprotect};
 
 /// Where such a word is.
@@ -16,63 +20,100 @@ pub(crate) struct Place {
     is_read_only: bool,
 }
 
-/// Tags of a dynamic section (gABI ch. 5).
-const DT_PLTRELSZ: u64 = 2;
-const DT_STRTAB: u64 = 5;
-const DT_SYMTAB: u64 = 6;
-const DT_RELA: u64 = 7;
-const DT_RELASZ: u64 = 8;
-const DT_REL: u64 = 17;
-const DT_RELSZ: u64 = 18;
-const DT_PLTREL: u64 = 20;
-const DT_JMPREL: u64 = 23;
-const TAGS: usize = 24;
+/// Tags of a dynamic section up to the last that is wanted of the gABI's.
+const TAGS: usize = DT_JMPREL as usize + 1;
 /// Where `r_info` has the symbol.
 const SYMBOL_AT: u32 = if word::IS_64 { 32 } else { 8 };
+
+/// What the dynamic section of a loaded library says.
+struct Dynamic<'l> {
+    library: &'l Description<'l>,
+    mapped: Vec<Range<u64>>,
+    values: [u64; TAGS],
+    /// Value of `DT_GNU_HASH`.
+    hash: u64,
+    /// How many rows of `DT_RELA` or `DT_REL` are relative, and come first.
+    relative: [u64; 2],
+}
+
+impl<'l> Dynamic<'l> {
+    /// # Safety
+    /// The description is that of a library which is loaded.
+    unsafe fn of(library: &'l Description<'l>) -> Option<Self> {
+        let range = library.range(library.header(libc::PT_DYNAMIC)?);
+        let loaded = library.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let mapped = loaded.map(|header| library.range(header)).collect();
+        let mut dynamic = Self { library, mapped, values: [0; TAGS], hash: 0, relative: [0; 2] };
+        for at in range.step_by(2 * word::SIZE as usize) {
+            // SAFETY: the dynamic section is mapped and consists of pairs of words.
+            let [tag, value] = unsafe { [read(at), read(at.wrapping_add(word::SIZE))] };
+            let place = match tag {
+                0 => break,
+                DT_GNU_HASH => Some(&mut dynamic.hash),
+                DT_RELACOUNT => dynamic.relative.first_mut(),
+                DT_RELCOUNT => dynamic.relative.last_mut(),
+                tag => dynamic.values.get_mut(tag as usize),
+            };
+            if let Some(place) = place {
+                *place = value;
+            }
+        }
+        Some(dynamic)
+    }
+
+    fn value(&self, tag: u64) -> u64 {
+        self.values.get(tag as usize).copied().unwrap_or(0)
+    }
+
+    /// Most dynamic loaders have made values addresses, some have not.
+    fn address(&self, value: u64) -> u64 {
+        let bias = self.library.bias();
+        if value < bias { value.wrapping_add(bias) } else { value }
+    }
+
+    fn is_mapped(&self, range: &Range<u64>) -> bool {
+        self.mapped.iter().any(|part| part.start <= range.start && range.end <= part.end)
+    }
+
+    /// The name of the symbol of an index.
+    ///
+    /// # Safety
+    /// The symbol table has that symbol.
+    unsafe fn name(&self, symbol: u64) -> &'l CStr {
+        let at = symbol.wrapping_mul(size_of::<raw::Sym>() as u64);
+        let at = self.address(self.value(DT_SYMTAB)).wrapping_add(at);
+        // SAFETY: the symbol is there, and symbols have their names in the strings.
+        unsafe {
+            let name = self.address(self.value(DT_STRTAB)).wrapping_add(read(at) & 0xffff_ffff);
+            CStr::from_ptr(core::ptr::with_exposed_provenance(name as usize))
+        }
+    }
+}
 
 /// Shows each word of a library with the name of its symbol. Words that hold an address beside one (with an addend) are left out.
 ///
 /// # Safety
 /// The description is that of a library which is loaded and relocated.
 pub(crate) unsafe fn each(library: &Description<'_>, mut look: impl FnMut(&CStr, Place)) {
-    let loaded = library.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
-    let mapped: Vec<_> = loaded.map(|header| library.range(header)).collect();
-    let of = |r#type| library.header(r#type).map(|header| library.range(header));
-    let Some(dynamic) = of(libc::PT_DYNAMIC) else { return };
-    let mut values = [0u64; TAGS];
-    for at in dynamic.step_by(2 * word::SIZE as usize) {
-        // SAFETY: the dynamic section is mapped and consists of pairs of words.
-        match unsafe { [read(at), read(at.wrapping_add(word::SIZE))] } {
-            [0, _] => break,
-            [tag, value] => {
-                if let Some(place) = values.get_mut(tag as usize) {
-                    *place = value;
-                }
-            }
-        }
-    }
-    let value = |tag: u64| values.get(tag as usize).copied().unwrap_or(0);
-    // most dynamic loaders have made them addresses, some have not
-    let address = |tag| match value(tag) {
-        offset if offset < library.bias() => offset.wrapping_add(library.bias()),
-        address => address,
-    };
-    let is_mapped = |range: &Range<u64>| {
-        mapped.iter().any(|part| part.start <= range.start && range.end <= part.end)
-    };
-    let relro = of(libc::PT_GNU_RELRO);
-    let plt_has_addends = value(DT_PLTREL) == DT_RELA;
-    for (table, size, has_addends) in [
-        (DT_RELA, DT_RELASZ, true),
-        (DT_REL, DT_RELSZ, false),
-        (DT_JMPREL, DT_PLTRELSZ, plt_has_addends),
+    // SAFETY: as the caller guarantees.
+    let Some(dynamic) = (unsafe { Dynamic::of(library) }) else { return };
+    let relro = library.header(libc::PT_GNU_RELRO).map(|header| library.range(header));
+    let plt_has_addends = dynamic.value(DT_PLTREL) == DT_RELA;
+    let [relative_with_addends, relative] = dynamic.relative;
+    for (table, size, has_addends, relative) in [
+        (DT_RELA, DT_RELASZ, true, relative_with_addends),
+        (DT_REL, DT_RELSZ, false, relative),
+        (DT_JMPREL, DT_PLTRELSZ, plt_has_addends, 0),
     ] {
-        let table = address(table)..address(table).wrapping_add(value(size));
-        if value(size) == 0 || !is_mapped(&table) {
+        let size = dynamic.value(size);
+        let start = dynamic.address(dynamic.value(table));
+        let table = start..start.wrapping_add(size);
+        if size == 0 || !dynamic.is_mapped(&table) {
             continue;
         }
         let row = if has_addends { size_of::<raw::Rela>() } else { size_of::<raw::Rel>() };
-        for at in table.step_by(row) {
+        let named = start.saturating_add(relative.saturating_mul(row as u64));
+        for at in (named..table.end).step_by(row) {
             // SAFETY: the dynamic section says that so many relocations are there.
             let [offset, what, addend] = unsafe {
                 let addend = has_addends.then(|| read(at.wrapping_add(2 * word::SIZE)));
@@ -84,17 +125,34 @@ pub(crate) unsafe fn each(library: &Description<'_>, mut look: impl FnMut(&CStr,
             if !is_address || addend != 0 || symbol == 0 || !place.is_multiple_of(word::SIZE) {
                 continue;
             }
-            let symbol =
-                address(DT_SYMTAB).wrapping_add(symbol.wrapping_mul(size_of::<raw::Sym>() as u64));
-            // SAFETY: relocations name symbols of the table, which have their names in the strings.
-            let name = unsafe {
-                let name = address(DT_STRTAB).wrapping_add(read(symbol) & 0xffff_ffff);
-                CStr::from_ptr(core::ptr::with_exposed_provenance(name as usize))
-            };
+            // SAFETY: relocations name symbols of the table.
+            let name = unsafe { dynamic.name(symbol) };
             let is_read_only = relro.as_ref().is_some_and(|relro| relro.contains(&place));
             look(name, Place { address: place, is_read_only });
         }
     }
+}
+
+/// Whether a library may have words for this symbol without defining it: what it does not define comes before the symbols of its hash table. Of
+/// programs, which may have addresses of functions of others in that, and of libraries without one it is not known.
+///
+/// # Safety
+/// As for [`each`].
+pub(crate) unsafe fn may_ask_for(library: &Description<'_>, name: &CStr) -> bool {
+    // SAFETY: as the caller guarantees.
+    let Some(dynamic) = (unsafe { Dynamic::of(library) }) else { return false };
+    let table = dynamic.address(dynamic.hash);
+    if library.path().is_empty()
+        || dynamic.hash == 0
+        || !dynamic.is_mapped(&(table..table.saturating_add(8)))
+    {
+        return true;
+    }
+    let first_defined = core::ptr::with_exposed_provenance::<u32>(table as usize).wrapping_add(1);
+    // SAFETY: the second of the table's words is the index of its first symbol (GNU gABI, "DT_GNU_HASH").
+    let first_defined = unsafe { first_defined.read_unaligned() };
+    // SAFETY: these symbols are there.
+    (1..first_defined.into()).any(|symbol| unsafe { dynamic.name(symbol) } == name)
 }
 
 impl Place {

@@ -27,7 +27,6 @@ use core::ops::Range;
 use elf_core::eh_frame::Places;
 use elf_image::Image;
 use elf_layout::Layout;
-use exec_core::sync::generation;
 use format::Unwinders;
 use registry::{Entered, Tables};
 use std::collections::HashSet;
@@ -146,21 +145,15 @@ pub(crate) struct Unwinding {
 }
 
 impl Unwinding {
-    /// Makes a load known, and these tables, which are those of `code`. `are_many`: one of very many
-    /// loads, for which the unwinder of the process is led to ask, if it can be.
+    /// Makes a load known, and these tables, which are those of `code`. The unwinder of the process is led to ask, if it can be: libgcc before GCC 13
+    /// has a lock for its list of tables, which it takes for every frame once a table was registered, and which stays locked in the child of a process
+    /// whose other threads throw.
     ///
     /// # Safety
     /// Each is relocated, was [checked](check), if it is an `.eh_frame` a length of 0 ends it, and it stays where it is, as it is, until this is
     /// dropped.
-    pub(crate) unsafe fn register(
-        tables: Vec<Table>,
-        code: &[Range<u64>],
-        extent: Extent,
-        are_many: bool,
-    ) -> Self {
-        // where it asks already; and in a child, where a lock of the list of tables may be one's that is not there any more
-        let prefers_asking = are_many || !format::REGISTERS || hook::is_used() || generation() > 0;
-        let asks = tables.is_empty() || prefers_asking && hook::is_in_place();
+    pub(crate) unsafe fn register(tables: Vec<Table>, code: &[Range<u64>], extent: Extent) -> Self {
+        let asks = tables.is_empty() || hook::is_in_place();
         let others = if tables.is_empty() { Unwinders::default() } else { format::others() };
         let addresses = |is_wanted: bool| {
             tables.iter().map(|table| table.address).filter(|_| is_wanted).collect()
@@ -210,7 +203,7 @@ impl Unwinding {
             None => None,
         };
         // SAFETY: it was checked; the caller guarantees the rest.
-        Ok(unsafe { Self::register(checked.into_iter().collect(), code, extent, false) })
+        Ok(unsafe { Self::register(checked.into_iter().collect(), code, extent) })
     }
 }
 

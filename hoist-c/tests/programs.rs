@@ -347,6 +347,20 @@ fn exceptions_where_the_library_is_a_plug_in() {
 }
 
 #[test]
+fn children_of_a_process_whose_threads_throw() {
+    let made = Made::get();
+    let shared = made.shared();
+    let shared = shared.each_ref().map(String::as_str);
+    let object = made.path.join("thrown.o");
+    let mut cpp = Command::new("g++");
+    cpp.args(["-O1", "-fPIC", "-c"]).arg("-o").arg(&object);
+    run(cpp.arg(folder().join("tests/c/objects/throws.cpp")));
+    let source = folder().join("tests/c/forked.c");
+    let program = made.compile(["gcc", "g++"], "forked", &source, &shared);
+    assert_eq!(run(Command::new(program).arg(object)).stdout, b"ok\n");
+}
+
+#[test]
 fn pkg_config_knows_the_flags() {
     if !is_there("pkg-config") {
         println!("skipped: pkg_config_knows_the_flags: needs pkg-config");

@@ -120,9 +120,8 @@ impl<'l> Protected<'l> {
             variables: threads.as_deref().map(Threads::range_end),
             name: CString::default(),
         };
-        let are_many = layout.options().spread > 0;
         // SAFETY: the tables are relocated and checked, in memory that the module keeps and that is not writable any more.
-        let unwinding = unsafe { Unwinding::register(tables, code, extent, are_many) };
+        let unwinding = unsafe { Unwinding::register(tables, code, extent) };
         let loaded = Loaded::new(layout, memory);
         let observed = observers.iter().map(|observer| observer.loaded(&loaded));
         let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();

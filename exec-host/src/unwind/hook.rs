@@ -14,11 +14,6 @@ use std::time::{Duration, Instant};
 
 static WORDS: OnceLock<Option<Words>> = OnceLock::new();
 
-/// Whether libraries have been changed.
-pub(super) fn is_used() -> bool {
-    matches!(WORDS.get(), Some(Some(_)))
-}
-
 /// Whether the unwinder of the process knows all loads that are [entered](super::registry::Entered): libraries are changed when this is asked
 /// for the first time.
 pub(super) fn is_in_place() -> bool {
@@ -88,7 +83,11 @@ fn lead_all() -> Option<Words> {
             }
         };
         // SAFETY: what the dynamic loader shows is loaded and relocated.
-        unsafe { library_words::each(library, look) };
+        unsafe {
+            if library_words::may_ask_for(library, format::ASKED) {
+                library_words::each(library, look);
+            }
+        }
         ControlFlow::Continue(())
     });
     if own.is_empty() {

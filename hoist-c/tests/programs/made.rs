@@ -256,6 +256,9 @@ impl Made {
         program.env("LD_LIBRARY_PATH", self.path.join("driver"));
         let leaks = self.path.join("leaks").display().to_string();
         program.env("LSAN_OPTIONS", format!("suppressions={leaks}:print_suppressions=0"));
+        // that of GCC 12 takes a library's thread-local variables 16 bytes beyond a page for a block of glibc 2.19, whose first words say where it
+        // is: where its own allocator puts them there, it looks for leaks at any address
+        program.env("ASAN_OPTIONS", "intercept_tls_get_addr=0");
         let output = run(program);
         assert!(output.stdout.ends_with(b"ok\n"), "{program:?}");
     }
