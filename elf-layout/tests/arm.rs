@@ -222,7 +222,10 @@ fn states_in_words() {
         (function, SHN_ABS, 0x41, unused, 1, 0x41),
         (label, SHN_UNDEF, 0, ExternalSymbol::new(0x8001), 1, 0x8002),
         (label, SHN_UNDEF, 0, ExternalSymbol::function(0x8001), 4, 0x8005),
+        (label, SHN_UNDEF, 0, ExternalSymbol::function(0x8001), 1, 0x8001),
+        (label, SHN_UNDEF, 0, ExternalSymbol::function(0x8001), 3, 0x8003),
         (label, SHN_UNDEF, 0, ExternalSymbol::function(0x8000), 4, 0x8004),
+        (label, SHN_UNDEF, 0, ExternalSymbol::function(0x8000), 1, 0x8001),
     ] {
         let bytes = with_table(value, info, shndx, R_ARM_ABS32, addend);
         let files = [File::parse(&bytes).unwrap()];

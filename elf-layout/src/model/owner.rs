@@ -1,5 +1,6 @@
 //! Whose a symbol is, and whose a section.
 
+use crate::model::features::INDIRECT_FUNCTIONS;
 use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolState};
 use core::num::NonZeroU32;
 use elf_core::names::{STT_FUNC, STT_GNU_IFUNC};
@@ -29,10 +30,11 @@ pub(crate) fn attributes<A: Arch>(
     let (is_thumb, is_function) = match slot.state {
         // T is part of the caller's addresses
         SymbolState::External => (slot.value & 1 != 0, slot.value & 1 != 0),
-        SymbolState::ExternalFunction => (slot.value & 1 != 0, true),
-        SymbolState::UndefinedWeak => (false, true),
+        SymbolState::ExternalFunction | SymbolState::UndefinedWeak => {
+            (slot.needs.has(Needs::THUMB), true)
+        }
         // the address is the first stub's
-        SymbolState::Indirect | SymbolState::Replaceable => {
+        SymbolState::Indirect | SymbolState::Replaceable if INDIRECT_FUNCTIONS => {
             (A::STUBS.first().is_some_and(|stub| stub.is_thumb), true)
         }
         _ => (slot.needs.has(Needs::THUMB), matches!(r#type, STT_FUNC | STT_GNU_IFUNC)),

@@ -340,6 +340,11 @@ impl Needs {
         Self(Self::STUB.0.unbounded_shl(index as u32) & Self::ANY_STUB.0)
     }
 
+    /// [`THUMB`](Self::THUMB), if it is that, or nothing.
+    pub(crate) const fn thumb(is_thumb: bool) -> Self {
+        Self(Self::THUMB.0.wrapping_mul(is_thumb as u16))
+    }
+
     #[inline]
     pub(crate) const fn has(self, other: Self) -> bool {
         self.0 & other.0 & Self::BUILT.0 != 0

@@ -73,7 +73,7 @@ pub(crate) fn collect<A: Arch>(
             }
             Definition::Absolute => {
                 let (value, attributes) = A::symbol(&symbol);
-                slot.needs.set(Needs::THUMB, A::HAS_STATES && attributes.is_thumb);
+                slot.needs = slot.needs.with(Needs::thumb(A::HAS_STATES && attributes.is_thumb));
                 slot.state = SymbolState::Defined;
                 slot.value = value;
             }
@@ -91,7 +91,7 @@ pub(crate) fn collect<A: Arch>(
                     return Err(elf(file.section(section).err().unwrap_or(UNREACHABLE)));
                 };
                 let (value, attributes) = A::symbol(&symbol);
-                slot.needs.set(Needs::THUMB, A::HAS_STATES && attributes.is_thumb);
+                slot.needs = slot.needs.with(Needs::thumb(A::HAS_STATES && attributes.is_thumb));
                 slot.value = value.wrapping_add(section.offset);
                 slot.state = match section.state {
                     SectionState::NotLoaded => SymbolState::NotLoaded,
@@ -267,7 +267,12 @@ pub(crate) fn ask<A: Arch>(
                         // nobody can use it
                         ExternalKind::ThreadLocal { .. } => SymbolState::ThreadLocal,
                         ExternalKind::Unknown => SymbolState::External,
-                        ExternalKind::Function => SymbolState::ExternalFunction,
+                        ExternalKind::Function => {
+                            let is_thumb = A::HAS_STATES && address & 1 != 0;
+                            slot.value ^= u64::from(is_thumb);
+                            slot.needs = slot.needs.with(Needs::thumb(is_thumb));
+                            SymbolState::ExternalFunction
+                        }
                         ExternalKind::Constant { .. } if !COPY_RELOCATIONS => SymbolState::External,
                         ExternalKind::Constant { size } => match u32::try_from(size) {
                             Ok(size @ 1..) => {
