@@ -345,6 +345,35 @@ fn unique_variables() {
     assert_eq!((ours, loader), ([1, 2, 3], [1, 2, 3]));
 }
 
+/// A variable that all share is the library's own where one that it needs has a plain one of that name; that one's where it comes first.
+#[test]
+fn unique_variables_beside_plain_ones() {
+    let libraries = Libraries::new("plain");
+    let name = "_ZZ5tallyvE5value";
+    let plain = format!("long {name} = 100;");
+    let inline = "inline long &tally() { static long value; return value; }
+        extern \"C\" long shared() { return ++tally(); }";
+    let cpp = ["-xc++", "-nostdlib"];
+    libraries.add("lower", &plain, &[], &[]);
+    libraries.add(
+        "upper",
+        &format!("{inline} extern \"C\" long probe() {{ return shared(); }}"),
+        &["lower"],
+        &cpp,
+    );
+    let opened = Opened::new(&libraries.path("upper")).unwrap();
+    assert_eq!(opened.call(), 1);
+    // the lower library is the dynamic loader's, and stays
+    // SAFETY: the tests' libraries do no harm.
+    let ours = unsafe { LibraryLoader::new().open_file(libraries.path("upper")) }.unwrap();
+    assert_eq!(call_ours(&ours), 1);
+    libraries.add("inner", inline, &[], &cpp);
+    let probe = "long shared(void); long probe(void) { return shared(); }";
+    libraries.add("outer", probe, &["lower", "inner"], &["-Wl,--no-as-needed"]);
+    assert_eq!(call_ours(&libraries.ours("outer").unwrap()), 101);
+    assert_eq!(Opened::new(&libraries.path("outer")).unwrap().call(), 101);
+}
+
 /// Where a library says to look for what it needs: folders relative to its own.
 #[test]
 fn folders_relative_to_its_own() {

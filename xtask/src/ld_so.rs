@@ -171,8 +171,8 @@ impl By {
 
 /// What became of a library.
 enum Outcome {
-    /// Bytes, words, those of threads, those of functions of hoist's own, differences; some differences.
-    Compared([usize; 5], Vec<String>),
+    /// Bytes, words, those of threads, those of functions of hoist's own, bytes that others have written, differences; some differences.
+    Compared([usize; 6], Vec<String>),
     /// By whom, and why.
     Refused(String),
     Crashed(String),
@@ -187,6 +187,7 @@ struct Totals {
     words: usize,
     thread_local: usize,
     stood_for: usize,
+    written: usize,
     different: usize,
     refused_by_loader: usize,
     refused: usize,
@@ -198,12 +199,14 @@ impl Totals {
         let path = path.display();
         self.files += 1;
         match outcome {
-            Outcome::Compared([bytes, words, thread_local, stood_for, different], lines) => {
+            Outcome::Compared(numbers, lines) => {
+                let [bytes, words, thread_local, stood_for, written, different] = numbers;
                 self.compared += 1;
                 self.bytes += bytes;
                 self.words += words;
                 self.thread_local += thread_local;
                 self.stood_for += stood_for;
+                self.written += written;
                 self.different += different;
                 lines.iter().for_each(|line| println!("{path}: {line}"));
             }
@@ -222,10 +225,11 @@ impl Totals {
 
     fn print(&self) {
         let Self { files, compared, bytes, words, thread_local, stood_for, .. } = self;
-        let Self { different, refused_by_loader, refused, crashed, .. } = self;
+        let Self { written, different, refused_by_loader, refused, crashed, .. } = self;
         println!(
             "{files} files, {compared} compared: {bytes} bytes, {words} relocated words, of which {thread_local} of thread-local variables \
-             and {stood_for} of functions that hoist has its own of; {different} differences; refused: {refused_by_loader} by ld.so, \
+             and {stood_for} of functions that hoist has its own of; {written} bytes of variables that constructors of what is needed have \
+             written in ld.so's copy; {different} differences; refused: {refused_by_loader} by ld.so, \
              {refused} by hoist, {crashed} crashed"
         );
     }

@@ -5,6 +5,7 @@
 
 use elf_core::names::{
     DT_FINI, DT_FINI_ARRAY, DT_INIT, DT_INIT_ARRAY, DT_PLTGOT, DT_PREINIT_ARRAY, PT_DYNAMIC,
+    STB_LOCAL, STT_OBJECT,
 };
 use elf_core::{Arch as _, File, Role, SymbolTable, find};
 use elf_image::{AddressKind, Image};
@@ -27,6 +28,9 @@ pub(crate) struct Same {
     pub(crate) thread_local: usize,
     /// Those of functions that hoist has its own of: what registers for a thread's end, what finds unwinding tables.
     pub(crate) stood_for: usize,
+    /// Bytes of variables that constructors of what the library needs have written in the loader's copy: names of what the loader opens with a
+    /// library lead to that library first, and it had opened it before hoist did.
+    pub(crate) written: usize,
     /// What differs: offset, hoist's word, the loader's, the relocation.
     pub(crate) different: Vec<String>,
 }
@@ -145,6 +149,10 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
         }
     }
     let symbols = image.exports().map_err(refused)?.map(|exports| exports.symbols());
+    let shown = symbols.iter().flat_map(|table| table.symbols().iter()).filter(|symbol| {
+        symbol.r#type() == STT_OBJECT && symbol.binding() != STB_LOCAL && !symbol.is_undefined()
+    });
+    let shown: Vec<_> = shown.map(|it| it.value..it.value.saturating_add(it.size)).collect();
     let mut same = Same { words: places.len(), ..Same::default() };
     let segments = file.segments();
     let dynamic = segments.iter().find(|segment| segment.r#type == PT_DYNAMIC);
@@ -183,12 +191,14 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
                 // the dynamic loader writes addresses into its own table
                 let is_slot = slots.is_some_and(|slots| address.wrapping_sub(slots) < 16);
                 let is_loaders = dynamic.contains(&address) || is_slot;
-                if left.get(at) != right.get(at) && !is_loaders {
-                    same.different.push(format!(
-                        "{address:#x} {:?} {:?}",
-                        left.get(at),
-                        right.get(at)
-                    ));
+                let (own, other) = (left.get(at), right.get(at));
+                let is_as_in_file = own == Some(segment.data.get(at).unwrap_or(&0));
+                let is_other = own != other && !is_loaders;
+                let is_written = is_as_in_file && shown.iter().any(|it| it.contains(&address));
+                if is_other && is_written {
+                    same.written += 1;
+                } else if is_other {
+                    same.different.push(format!("{address:#x} {own:?} {other:?}"));
                 }
                 at += 1;
             }

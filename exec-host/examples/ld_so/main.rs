@@ -8,8 +8,9 @@ fn main() {
     let path = std::env::args_os().nth(1).unwrap_or_default();
     match compare::compare(Path::new(&path)) {
         Ok(same) => {
-            let compare::Same { bytes, words, thread_local, stood_for, different } = same;
-            println!("\nSAME {bytes} {words} {thread_local} {stood_for} {}", different.len());
+            let compare::Same { bytes, words, thread_local, stood_for, written, different } = same;
+            let count = different.len();
+            println!("\nSAME {bytes} {words} {thread_local} {stood_for} {written} {count}");
             different.iter().take(5).for_each(|line| println!("DIFFERENT {line}"));
         }
         Err(why) => println!("\nREFUSED {}", why.replace('\n', " ")),

@@ -172,18 +172,31 @@ impl<'s> Scope<'s> {
         }
         // who asks first has it not
         let is_nowhere = !in_process && self.is_alone && self.is_first;
-        let (mut first, mut local) = (None, None);
+        let (mut first, mut local, mut is_behind) = (None, None, false);
         let graph = OfLoad { nodes: self.nodes, hashes: Arc::clone(&self.hashes) };
         let mut members = core::mem::replace(&mut self.members, SearchList::empty());
         let mut of = |asked: &Asked| match asked {
-            Asked::Own(_) | Asked::Held(_) if is_unique => None,
-            Asked::Own(index) if *index == node => own.is_some().then_some(Answer::Own),
+            Asked::Own(_) | Asked::Held(_) if is_unique && is_behind => None,
+            Asked::Own(index) if *index == node => {
+                is_behind |= is_unique;
+                (own.is_some() && !is_unique).then_some(Answer::Own)
+            }
+            Asked::Own(index) if is_unique && self.has_unique(*index, reference) => {
+                is_behind = true;
+                None
+            }
+            Asked::Held(held) if is_unique && has_unique(held, reference) => {
+                is_behind = true;
+                None
+            }
             Asked::Own(index) => self.of_load(node, *index, reference),
             Asked::Held(held) => self.of_held(node, held, reference),
             Asked::Process(..) if !in_process => None,
             Asked::Process(handle, number) => {
                 let has = number.map(|number| graph.hashes.find_in(number, hash, name, version));
-                let address = match has.filter(|_| !is_unique) {
+                let address = match has {
+                    // what all share is the library's own unless those before it have the name, or it is shared already
+                    Some(Has::At(_)) if is_unique && is_behind => return None,
                     Some(Has::At(address)) => address,
                     // it would only find what one further down has, whose turn comes
                     Some(Has::Nothing) => return None,
@@ -252,6 +265,13 @@ impl<'s> Scope<'s> {
         Some(Answer::Other(own.define(&symbol)))
     }
 
+    /// Whether another library of the load has a symbol that is to be one for all.
+    fn has_unique(&self, index: usize, reference: SymbolReference<'_>) -> bool {
+        let exports = self.own.get(index).and_then(|own| own.exports.as_ref());
+        let found = exports.and_then(|exports| exports.find(reference).ok().flatten());
+        found.is_some_and(|(_, symbol)| symbol.binding() == STB_GNU_UNIQUE)
+    }
+
     /// What a library has that was loaded before.
     fn of_held(
         &mut self,
@@ -284,7 +304,7 @@ impl<'s> Scope<'s> {
         }
         let definitions = self.own.iter().enumerate().filter_map(|(index, own)| {
             let (_, symbol) = own.exports.as_ref()?.find(reference).ok()??;
-            Some((index, own.define(&symbol)))
+            (symbol.binding() == STB_GNU_UNIQUE).then(|| (index, own.define(&symbol)))
         });
         let Some((index, definition)) = { definitions }.next() else { return Answer::Own };
         if let Definition::Address(address) = definition {
@@ -332,6 +352,12 @@ fn definition_of(external: External) -> Definition {
         }
         _ => Definition::Address(external.address),
     }
+}
+
+/// Whether a library that was loaded before has a symbol that is to be one for all.
+fn has_unique(held: &Held, reference: SymbolReference<'_>) -> bool {
+    let found = held.exports().and_then(|exports| held.find(&exports, reference));
+    found.is_some_and(|(_, is_unique)| is_unique)
 }
 
 /// The symbol of this name that all share, and who has it.
