@@ -193,12 +193,12 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
                 let is_loaders = dynamic.contains(&address) || is_slot;
                 let (own, other) = (left.get(at), right.get(at));
                 let is_as_in_file = own == Some(segment.data.get(at).unwrap_or(&0));
-                let is_other = own != other && !is_loaders;
-                let is_written = is_as_in_file && shown.iter().any(|it| it.contains(&address));
-                if is_other && is_written {
-                    same.written += 1;
-                } else if is_other {
-                    same.different.push(format!("{address:#x} {own:?} {other:?}"));
+                if own != other && !is_loaders {
+                    if is_as_in_file && shown.iter().any(|it| it.contains(&address)) {
+                        same.written += 1;
+                    } else {
+                        same.different.push(format!("{address:#x} {own:?} {other:?}"));
+                    }
                 }
                 at += 1;
             }
