@@ -169,6 +169,26 @@ fn thread_local_variables() {
     }
 }
 
+/// gold asks for the module of local variables by the symbol of their section.
+#[test]
+fn thread_local_variables_of_sections() {
+    let gold = of_this_machine("ld.gold");
+    if Command::new(gold).arg("--version").output().is_err() {
+        println!("skipped: thread_local_variables_of_sections: needs {gold}");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let source = r#"
+        #define GENERAL __attribute__((tls_model("global-dynamic"))) static __thread
+        GENERAL long own = 5, zeros[3]; GENERAL short last = 4;
+        long add(void) { zeros[1] += ++own; return own + 10 * zeros[1] + 1000 * last++; }"#;
+    let path = compile(folder.path(), "sections.c", source, &["-fuse-ld=gold"]);
+    let library = open(&path).unwrap();
+    assert_eq!((call(&library, "add"), call(&library, "add")), (4066, 5137));
+    let other = library.clone();
+    assert_eq!(std::thread::spawn(move || call(&other, "add")).join().unwrap(), 4066);
+}
+
 const THROWS: &str = r#"
 #include <stdexcept>
 #include <string>

@@ -206,8 +206,19 @@ impl<'r, 's> Resolver<'r, 's> {
             }
             // a weak one that nobody has
             Definition::Address(0) => Some((0, 0, Some(0))),
-            _ => None,
+            _ => self.in_own_block(index),
         }
+    }
+
+    /// The same of a local symbol that is none of a variable: gold asks for the module of a section.
+    fn in_own_block(&self, index: u32) -> Option<(u64, u64, Option<i64>)> {
+        let symbol = self.own.exports.as_ref()?.symbols().get(index).ok()?;
+        if symbol.binding() != STB_LOCAL {
+            return None;
+        }
+        let block = self.block()?;
+        let tp_offset = block.tp_offset.map(|start| start.wrapping_add_unsigned(symbol.value));
+        Some((block.module, symbol.value, tp_offset))
     }
 
     /// A stub for a function that nobody has, if it may be looked for when it is called.

@@ -159,6 +159,9 @@ pub(crate) fn of_this_machine(compiler: &str) -> &str {
         ("riscv64", "c++" | "g++") => "riscv64-linux-gnu-g++-12",
         ("arm", "cc" | "gcc") => "arm-linux-gnueabihf-gcc-12",
         ("arm", "c++" | "g++") => "arm-linux-gnueabihf-g++-12",
+        ("aarch64", "ld.gold") => "aarch64-linux-gnu-ld.gold",
+        ("riscv64", "ld.gold") => "riscv64-linux-gnu-ld.gold",
+        ("arm", "ld.gold") => "arm-linux-gnueabihf-ld.gold",
         _ => return compiler,
     };
     let is_there = || Command::new(cross).arg("--version").output().is_ok();
