@@ -79,7 +79,8 @@ fn read(folder: &Path, name: &str) -> Vec<u8> {
 
 #[test]
 fn list_says_what_headers_say() {
-    let folder = folder(&["suffixes.fatbin", "concat.fatbin", "libt.so", "offloading.o"]);
+    let folder =
+        folder(&["suffixes.fatbin", "concat.fatbin", "libt.so", "offloading.o", "bundle.ccob"]);
     let at = folder.path();
     let listed = json(at, &["list", "--json", "suffixes.fatbin", "libt.so"]);
     let file = &listed["files"][0];
@@ -110,6 +111,18 @@ fn list_says_what_headers_say() {
     assert!(text.contains("concatenated") && text.contains("sm_90a"), "{text}");
     let text = printed(at, &["list", "offloading.o"]);
     assert!(text.contains("hip amdgcn-amd-amdhsa") && text.contains("gfx90a"), "{text}");
+    // what says for what it is only when it is unpacked
+    for (command, row) in [
+        ("list", "        hipv4       gfx90a                  "),
+        ("scan", "gfx90a  1                0"),
+    ] {
+        let text = printed(at, &[command, "bundle.ccob"]);
+        assert!(text.contains(row) && !text.contains("host"), "{text}");
+    }
+    let damaged = read(at, "bundle.ccob");
+    fs::write(at.join("cut.ccob"), &damaged[..damaged.len() / 2]).expect("a file");
+    let said = refused(at, &["scan", "cut.ccob"]);
+    assert!(said.starts_with("cut.ccob: "), "{said}");
     fs::write(at.join("text"), "nothing").expect("a file");
     assert_eq!(refused(at, &["list", "text"]), "text: holds no device code");
     fs::write(at.join("text.xz"), b"\xfd7zXZ\0\0\x04").unwrap();
@@ -135,6 +148,13 @@ fn extract_names_as_cuobjdump_and_never_twice() {
     ] {
         assert_eq!(read(&at.join("out"), name), fs::read(fixture(original)).expect("a fixture"));
     }
+    // one that is not compressed has zeros behind it up to a multiple of eight, which are no part of it
+    let original = fs::read(fixture("k100f.cubin")).expect("a fixture");
+    assert!(!original.len().is_multiple_of(8));
+    fs::write(at.join("k100f.cubin"), &original).expect("a file");
+    printed(at, &["pack", "k100f.cubin", "-o", "plain.fatbin"]);
+    printed(at, &["extract", "plain.fatbin", "-o", "out"]);
+    assert_eq!(read(&at.join("out"), "plain.1.sm_100.cubin"), original);
     // named for the identifier, once
     let twice = [read(at, "none.fatbin"), read(at, "none.fatbin")].concat();
     fs::write(at.join("twice.fatbin"), twice).expect("a file");
@@ -154,7 +174,7 @@ fn extract_names_as_cuobjdump_and_never_twice() {
     );
     assert_eq!(
         refused(at, &["extract", "suffixes.fatbin", "--arch", "sm_70"]),
-        "suffixes.fatbin: nothing to extract"
+        "suffixes.fatbin: nothing to extract; images of LLVM's containers: hoist fatbin offload extract"
     );
 }
 

@@ -68,7 +68,7 @@ fn lines(output: &Output) -> Vec<String> {
     text.lines().filter(is_kept).map(str::to_owned).collect()
 }
 
-const OPTIONS: [&[&str]; 8] = [
+const OPTIONS: [&[&str]; 9] = [
     &["-lelf"],
     &["-lptx"],
     &["-lelf", "-all"],
@@ -77,6 +77,7 @@ const OPTIONS: [&[&str]; 8] = [
     &["-ptx"],
     &["-res-usage"],
     &["-lelf", "-arch", "sm_90"],
+    &["-lelf", "-all", "-arch", "sm_100f"],
 ];
 
 #[test]
@@ -124,6 +125,27 @@ fn cuobjdump_prints_the_same_lines() {
 fn sorted(mut lines: Vec<String>) -> Vec<String> {
     lines.sort();
     lines
+}
+
+/// Of a member that has nothing linked, what is to be linked is shown, whatever the others have.
+#[test]
+fn each_member_is_shown_for_itself() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = folder.path().join("lib.a");
+    let mut bytes = b"!<arch>\n".to_vec();
+    for name in ["whole.o", "separate.o"] {
+        let mut member = fs::read(root().join("fixtures/fatbin").join(name)).expect("a fixture");
+        member.resize(member.len().next_multiple_of(2), b'\n');
+        bytes.extend(format!("{:<48}{:<10}`\n", format!("{name}/"), member.len()).as_bytes());
+        bytes.extend(&member);
+    }
+    fs::write(&library, bytes).expect("a library");
+    let ours = hoist(&["cuobjdump", "-lelf"]).arg(&library).output().expect("hoist runs");
+    let ours = lines(&ours);
+    assert_eq!(ours.iter().filter(|line| line.starts_with("member ")).count(), 2, "{ours:#?}");
+    assert!(ours.iter().filter(|line| line.starts_with("ELF file ")).count() >= 2, "{ours:#?}");
+    let Some(cuobjdump) = tool("cuobjdump", "each_member_is_shown_for_itself") else { return };
+    assert_eq!(lines(&run(&cuobjdump, &["-lelf"], &library)), ours);
 }
 
 #[test]
@@ -226,6 +248,20 @@ fn cuobjdump_dumps_the_same_elf() {
         if known {
             heads += 1;
             assert_eq!(head(&theirs), head(&ours), "{}", file.display());
+        }
+        // and then contents of the same sections
+        let headings = |lines: &[String]| -> Vec<String> {
+            let starts = |line: &str, with: &[&str]| with.iter().any(|one| line.starts_with(one));
+            let is_heading = |line: &&String| {
+                starts(line, &[".section ", ".nv.", ".text"])
+                    && !starts(line, &[".section .debug", ".section .rel.debug_line"])
+                    && !starts(line, &[".section .rela.debug_line", ".nv.rel.action"])
+                    && !line.contains(".nv_debug")
+            };
+            lines.iter().filter(is_heading).cloned().collect()
+        };
+        if known {
+            assert_eq!(headings(&theirs), headings(&ours), "{}", file.display());
         }
         let mut counts = std::collections::HashMap::<_, usize>::new();
         theirs.into_iter().for_each(|line| *counts.entry(line).or_default() += 1);

@@ -17,7 +17,7 @@ async function ask(line, run = (line) => engine.run(line)) {
   busy.delete(said);
   tell(answer.read);
   // that there is nothing to show is no fault, and is seen
-  if (answer.error !== "" && !/: (holds no device code|has no kernel|holds no cubin)$/.test(answer.error)) fault(answer.error);
+  if (answer.error !== "" && !/: (holds no device code( of NVIDIA's)?|has no kernel|holds no cubin)$/.test(answer.error)) fault(answer.error);
   return answer;
 }
 

@@ -134,14 +134,14 @@ fn file(
     if found.is_empty() {
         return Ok(false);
     }
-    // without -all: what is linked, or if there is none what is to be linked
+    // without -all: what is linked, or in a file or member that has none what is to be linked
     let is_linked = |found: &FoundContainer<'_>| {
         found.place.section.is_none_or(|(_, name)| name != "__nv_relfatbin" && name != "__nv_rel")
     };
-    let has_linked = found.iter().any(|(_, found)| is_linked(found));
-    if !request.all && has_linked {
-        found.retain(|(_, found)| is_linked(found));
-    }
+    let member = |found: &FoundContainer<'_>| found.place.member.map(|name| name.to_string());
+    let linked = found.iter().filter(|(_, found)| is_linked(found));
+    let linked: BTreeSet<_> = linked.map(|(_, found)| member(found)).collect();
+    found.retain(|(_, found)| request.all || is_linked(found) || !linked.contains(&member(found)));
     let path = Path::new(label);
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let is_inside = !request.files.iter().any(|file| file.as_path() == path);

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::found::containers;
+use super::payload::without_padding;
 use crate::budget::{Budget, FLOOR, TIMES};
 use crate::faults::in_words;
 use crate::kernel_name::Text;
@@ -266,7 +267,7 @@ impl Job<'_> {
     }
 }
 
-/// The payload of an entry without compression, in the buffer if need be.
+/// The payload of an entry without compression and padding, in the buffer if need be.
 ///
 /// # Errors
 /// If it cannot be unpacked, not so many bytes are left, or there is no memory for it.
@@ -276,7 +277,7 @@ pub fn metered<'b>(
     budget: &Budget,
 ) -> Result<&'b [u8]> {
     if entry.compression().is_none() {
-        return Ok(entry.stored().bytes());
+        return Ok(without_padding(entry.kind(), entry.stored().bytes()));
     }
     let size = entry.unpack_size(usize::MAX)?;
     budget.take(format_args!("the entry at {:#x}", entry.at()), size as u64)?;
@@ -293,7 +294,7 @@ pub fn unpacked<'b>(
     buffer: &'b mut Scratch,
 ) -> Result<&'b [u8]> {
     if entry.compression().is_none() {
-        return Ok(entry.stored().bytes());
+        return Ok(without_padding(entry.kind(), entry.stored().bytes()));
     }
     let into = buffer.take(size)?;
     entry.unpack_into(into)?;

@@ -131,7 +131,9 @@ impl Extract {
         })?;
         let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
         errors.into_iter().for_each(|error| done.faults.push(error));
-        roots.empty(&self.sources.paths, "nothing to extract", &mut done.faults);
+        const NOTHING: &str =
+            "nothing to extract; images of LLVM's containers: hoist fatbin offload extract";
+        roots.empty(&self.sources.paths, NOTHING, &mut done.faults);
         let Done { mut faults, rows, encrypted, .. } = done;
         if self.json.is_on() {
             let found = serde_json::json!({ "files": rows, "encrypted": encrypted });

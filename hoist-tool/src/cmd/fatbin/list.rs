@@ -1,4 +1,5 @@
-//! `hoist fatbin list FILE...`: what device code files hold. Files are mapped, only headers are read, nothing is unpacked.
+//! `hoist fatbin list FILE...`: what device code files hold. Files are mapped, only headers are read, nothing is unpacked but
+//! LLVM's containers that are compressed as a whole, whose headers are inside.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;

@@ -49,11 +49,24 @@ fn digests(entry: &RegionEntry<'_>) -> Result<(Option<String>, Vec<String>), Err
     let parts = entry.parts()?;
     let parts = parts.iter().map(|part| part.of(payload).map(digest).unwrap_or_default());
     let parts: Vec<_> = parts.collect();
-    Ok((parts.is_empty().then(|| digest(payload)), parts))
+    let whole = || match entry.kind() {
+        EntryKind::Ptx => digest_of_text(payload),
+        _ => digest(payload),
+    };
+    Ok((parts.is_empty().then(whole), parts))
+}
+
+/// The digest of PTX with the one NUL behind it that most have: older compilers leave it out where PTX is compressed.
+fn digest_of_text(payload: &[u8]) -> String {
+    hexadecimal(Sha256::new().chain_update(text(payload)).chain_update([0]))
 }
 
 fn digest(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    hexadecimal(Sha256::new().chain_update(bytes))
+}
+
+fn hexadecimal(digest: Sha256) -> String {
+    digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A payload that was stored without compression, and so with zeros behind it. PTX keeps one NUL.
@@ -82,4 +95,17 @@ fn elf_size(bytes: &[u8]) -> Option<usize> {
         table(header.program_headers, header.program_header_size, file.segments().len()),
     ]);
     usize::try_from(ends.max()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::digest_of_text;
+
+    #[test]
+    fn text_is_the_same_with_and_without_what_is_behind_it() {
+        let one = digest_of_text(b".version 8.0\n\0");
+        assert_eq!(one, digest_of_text(b".version 8.0\n"));
+        assert_eq!(one, digest_of_text(b".version 8.0\n\0\0\0"));
+        assert_ne!(one, digest_of_text(b".version 8.0\0"));
+    }
 }

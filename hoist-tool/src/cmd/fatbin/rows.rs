@@ -9,6 +9,7 @@ use fatbin::{
 };
 use serde::{Serialize, Serializer};
 
+use crate::budget::{FLOOR, TIMES};
 use crate::printable::Printable;
 
 /// A container of device code.
@@ -69,21 +70,21 @@ pub struct EntryRow<'a> {
     pub triple: Option<Printable<'a>>,
     /// Programming model: LLVM's containers only.
     pub producer: Option<&'static str>,
-    /// The images in a concatenated entry.
+    /// The images in a concatenated entry, or in a compressed container.
     pub parts: Vec<PartRow>,
     /// SHA-256 of the image when unpacked, if that was asked for; of concatenated ones the parts have it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
 
-/// An image in a concatenated entry.
+/// An image in a concatenated entry, or in a compressed container.
 #[derive(Debug, Serialize)]
 pub struct PartRow {
     /// The name of the kind.
     pub kind: String,
-    /// `sm_90a`.
+    /// `sm_90a`, `gfx90a`.
     pub arch: String,
-    /// Offset in the unpacked payload.
+    /// Offset in what is unpacked.
     pub offset: u64,
     /// Size in bytes.
     pub size: u64,
@@ -150,13 +151,13 @@ impl<'a> RegionRow<'a> {
                 ("fatbin", entries, error)
             }
             Container::Offload(binary) => {
-                let (mut entries, error) =
+                let (mut entries, mut error) =
                     collect(binary.images(), |image| Ok(EntryRow::of_image(&image)));
-                entries.extend(
-                    binary
-                        .compression()
-                        .map(|method| EntryRow::packed(method, binary.at(), binary.size())),
-                );
+                if let Some(method) = binary.compression() {
+                    let (row, wrong) = EntryRow::packed(method, found.container);
+                    entries.push(row);
+                    error = error.or(wrong);
+                }
                 ("offload", entries, error)
             }
             Container::Bundle(bundle) => {
@@ -165,12 +166,9 @@ impl<'a> RegionRow<'a> {
                 ("bundle", entries, error)
             }
             Container::CompressedBundle(bundle) => {
-                let row = EntryRow::packed(bundle.method, bundle.at(), bundle.size());
-                (
-                    "compressed bundle",
-                    vec![EntryRow { unpacked_size: bundle.unpacked_size, ..row }],
-                    None,
-                )
+                let (row, error) = EntryRow::packed(bundle.method, found.container);
+                let row = EntryRow { unpacked_size: bundle.unpacked_size, ..row };
+                ("compressed bundle", vec![row], error)
             }
             Container::Cubin(span) => match CubinHeader::parse(span.bytes()) {
                 Ok(cubin) => {
@@ -239,9 +237,15 @@ impl<'a> EntryRow<'a> {
         }
     }
 
-    /// What is compressed as a whole: nothing is known of what is in it.
-    fn packed(method: CompressionMethod, offset: u64, size: u64) -> Self {
-        Self { compression: Some(method.name()), ..Self::plain("compressed", offset, size) }
+    /// What is compressed as a whole. What is in it is said inside alone: it is unpacked for that.
+    fn packed(method: CompressionMethod, container: Container<'_>) -> (Self, Option<Error>) {
+        let (parts, error) = inside(container);
+        let row = Self {
+            compression: Some(method.name()),
+            parts,
+            ..Self::plain("compressed", container.at(), container.size())
+        };
+        (row, error)
     }
 
     fn of(entry: RegionEntry<'a>) -> Result<Self, Error> {
@@ -315,4 +319,38 @@ impl<'a> EntryRow<'a> {
 
 fn name(name: Name<'_>) -> String {
     name.to_string()
+}
+
+/// The images in a compressed container of LLVM's, but for the empty one that a bundle has for the host, and what is wrong with it.
+fn inside(container: Container<'_>) -> (Vec<PartRow>, Option<Error>) {
+    let most = container.size().saturating_mul(TIMES).saturating_add(FLOOR);
+    let most = usize::try_from(most).unwrap_or(usize::MAX);
+    let part = |row: EntryRow<'_>| PartRow {
+        kind: row.kind.into_owned(),
+        arch: row.arch.unwrap_or_default(),
+        offset: row.offset,
+        size: row.stored_size,
+        sha256: None,
+    };
+    let mut buffer = Vec::new();
+    let found = match container {
+        Container::CompressedBundle(bundle) => bundle.unpack_size(most).and_then(|size| {
+            buffer.resize(size, 0);
+            let bundle = bundle.unpack_into(&mut buffer)?;
+            Ok(collect(bundle.entries(), |entry| Ok(part(EntryRow::of_bundled(&entry)))))
+        }),
+        Container::Offload(binary) => binary.inflate_size(most).and_then(|size| {
+            buffer.resize(size.unwrap_or(0), 0);
+            let binary = binary.inflate_into(&mut buffer)?;
+            Ok(collect(binary.images(), |image| Ok(part(EntryRow::of_image(&image)))))
+        }),
+        _ => return (Vec::new(), None),
+    };
+    match found {
+        Ok((mut parts, error)) => {
+            parts.retain(|part| part.size > 0);
+            (parts, error.map(|error| Error { at: container.at(), ..error }))
+        }
+        Err(error) => (Vec::new(), Some(error)),
+    }
 }

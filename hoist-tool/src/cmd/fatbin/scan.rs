@@ -69,14 +69,25 @@ pub struct Covered {
     pub other: BTreeSet<Arch>,
 }
 
-/// The name of an architecture, ordered by its number.
+/// The name of an architecture, ordered by its number: those of AMD, whose numbers are hexadecimal, behind all others.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Arch(u32, String);
 
 impl Arch {
     fn new(name: &str) -> Self {
-        let digits: String = name.chars().filter(char::is_ascii_digit).collect();
-        Self(digits.parse().unwrap_or(0), name.to_owned())
+        const AMD: u32 = 1 << 31;
+        let number = match name.strip_prefix("gfx") {
+            Some(number) => {
+                let end = number.find(|one: char| !one.is_ascii_hexdigit());
+                let digits = end.and_then(|end| number.get(..end)).unwrap_or(number);
+                AMD | u32::from_str_radix(digits, 16).unwrap_or(0)
+            }
+            None => {
+                let digits: String = name.chars().filter(char::is_ascii_digit).collect();
+                digits.parse().unwrap_or(0)
+            }
+        };
+        Self(number, name.to_owned())
     }
 }
 
@@ -227,4 +238,31 @@ fn text(all: &[Covered], out: &mut dyn Write) -> Result<()> {
 fn short(name: &str) -> String {
     let name = name.strip_prefix("sm_").or_else(|| name.strip_prefix("compute_")).unwrap_or(name);
     Printable::from(name).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Arch;
+
+    #[test]
+    fn architectures_are_in_the_order_of_their_numbers() {
+        let names = [
+            "sm_80",
+            "sm_90",
+            "sm_90a",
+            "compute_120",
+            "sm_120",
+            "gfx9-generic",
+            "gfx900",
+            "gfx906:xnack-",
+            "gfx90a",
+            "gfx942",
+            "gfx1010",
+            "gfx1201",
+        ];
+        let mut archs: Vec<_> = names.iter().rev().map(|name| Arch::new(name)).collect();
+        archs.sort();
+        let sorted: Vec<_> = archs.iter().map(|Arch(_, name)| name.as_str()).collect();
+        assert_eq!(sorted, names);
+    }
 }

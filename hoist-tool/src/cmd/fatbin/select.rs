@@ -119,7 +119,7 @@ impl Select {
             Ok(())
         })?;
         let what = match self.code.is_all() && self.holding.is_all() {
-            true => "holds no fatbin",
+            true => "holds no fatbin of NVIDIA's",
             false => "no region of which a driver takes such code",
         };
         roots.empty(&self.sources.paths, what, &mut faults);
@@ -127,7 +127,7 @@ impl Select {
         if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "choices": choices }))?;
             writeln!(out)?;
-        } else {
+        } else if !choices.is_empty() {
             print(&choices, out)?;
         }
         faults.result()

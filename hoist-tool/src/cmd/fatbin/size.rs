@@ -172,7 +172,9 @@ impl Size {
             },
         )?;
         match self.filter.is_all() && self.kernels.kernel.is_empty() {
-            true => roots.empty(&self.sources.paths, "holds no device code", &mut faults),
+            true => {
+                roots.empty(&self.sources.paths, "holds no device code of NVIDIA's", &mut faults)
+            }
             false if roots.is_nothing() => {
                 faults.push(anyhow!("no such device code in these files"))
             }

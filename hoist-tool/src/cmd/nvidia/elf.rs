@@ -2,21 +2,28 @@
 //! table of relocation actions are left out.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io::Write;
 
 use anyhow::Result;
 use elf_core::names::{
-    EM_CUDA, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_INFO, SHT_NOBITS, SHT_NOTE,
-    SHT_PROGBITS, section_type,
+    EM_CUDA, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_CONSTANT_B0, SHT_CUDA_CONSTANT_B15,
+    SHT_CUDA_GLOBAL_INIT, SHT_CUDA_INFO, SHT_CUDA_LOCAL, SHT_CUDA_PROTOTYPE,
+    SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS, section_type,
 };
 use elf_core::{File, Name, SectionHeader};
 use fatbin::{Sm, Suffix};
-use nvinfo::{
-    AttributeValue, Cubin, CubinNote, CubinNotes, HeaderForm, LinkStage, Payload, compat_name,
-};
+use nvinfo::{AttributeValue, Cubin, HeaderForm, KernelNeeds, LinkStage, Resources, compat_name};
 
 use super::reports::short;
 use crate::cmd::show::Dump;
+
+mod attributes;
+mod notes;
+
+use attributes::value;
+use notes::notes;
 
 /// Prints all of a cubin.
 pub(super) fn elf(bytes: &[u8], sm: Sm, out: &mut dyn Write) -> Result<()> {
@@ -29,30 +36,39 @@ pub(super) fn elf(bytes: &[u8], sm: Sm, out: &mut dyn Write) -> Result<()> {
     symbols(file, out)?;
     let name = |section: &SectionHeader| file.section_name(section).unwrap_or_default();
     let rank = |section: &SectionHeader| match section.r#type {
-        SHT_PROGBITS | SHT_NOBITS if !name(section).as_bytes().starts_with(b".text") => 0,
+        // tables of unwinding and debug information are the last
+        _ if is_debug(name(section)) => 6,
+        SHT_PROGBITS if name(section).as_bytes().starts_with(b".text") => 5,
         SHT_NOTE => 1,
-        SHT_CUDA_INFO => 2,
-        SHT_CUDA_COMPAT_INFO => 3,
-        SHT_CUDA_CALLGRAPH => 4,
-        _ => 5,
+        SHT_CUDA_INFO | SHT_CUDA_COMPAT_INFO => 2,
+        SHT_CUDA_CALLGRAPH => 3,
+        SHT_CUDA_PROTOTYPE => 4,
+        _ => 0,
     };
     let mut ordered = sections.clone();
     ordered.sort_by_key(|(_, section)| rank(section));
+    let mut records_of: HashMap<_, Vec<&SectionHeader>> = HashMap::new();
+    for (_, records) in &sections {
+        if matches!(type_of(records), "REL" | "RELA" | "CUDA_RESOLVED_RELA") {
+            records_of.entry(records.info).or_default().push(records);
+        }
+    }
+    let memory = memories(&cubin)?;
     for (index, section) in &ordered {
-        contents(&cubin, section, name(section), out)?;
-        let of_it = sections.iter().filter(|(_, records)| {
-            records.info == *index
-                && matches!(type_of(records), "REL" | "RELA" | "CUDA_RESOLVED_RELA")
-        });
-        let is_debug = [".debug", ".nv_debug"]
-            .iter()
-            .any(|start| name(section).as_bytes().starts_with(start.as_bytes()));
-        let is_told = !is_debug || name(section) == ".debug_frame";
-        for (_, records) in of_it.filter(|_| is_told) {
+        contents(&cubin, section, name(section), memory.get(index).copied(), out)?;
+        let is_told = !is_debug(name(section)) || name(section) == ".debug_frame";
+        let mut of_it = records_of.remove(index).filter(|_| is_told).unwrap_or_default();
+        // REL, RELA, CUDA_RESOLVED_RELA
+        of_it.sort_by_key(|records| type_of(records).len());
+        for records in of_it {
             relocations(&cubin, records, name(records), out)?;
         }
     }
     Ok(())
+}
+
+fn is_debug(name: Name<'_>) -> bool {
+    [".debug", ".nv_debug"].iter().any(|start| name.as_bytes().starts_with(start.as_bytes()))
 }
 
 /// The type of a section as cuobjdump prints it, which does not know those of Mercury.
@@ -145,24 +161,30 @@ fn symbols(file: File<'_>, out: &mut dyn Write) -> Result<()> {
     Ok(writeln!(out)?)
 }
 
-/// What a section has, by its type.
+/// What a section has, by its type; of code also local and shared memory of its function.
 fn contents(
     cubin: &Cubin<'_>,
     section: &SectionHeader,
     name: Name<'_>,
+    memory: Option<Memory>,
     out: &mut dyn Write,
 ) -> Result<()> {
     let file = cubin.file();
     let is = |start: &str| name.as_bytes().starts_with(start.as_bytes());
     match section.r#type {
-        SHT_PROGBITS if !is(".debug") && !is(".nv_debug") && !is(".nv.merc") => {
+        // constants and variables have types of their own until they are linked
+        SHT_PROGBITS | SHT_CUDA_CONSTANT_B0..=SHT_CUDA_CONSTANT_B15 | SHT_CUDA_GLOBAL_INIT
+            if !is_debug(name) && !is(".nv.merc") =>
+        {
             writeln!(out, "\n\n{name}")?;
             if is(".text") {
-                memory(cubin, section, out)?;
+                needs(cubin, section, memory.unwrap_or_default(), out)?;
             }
             words(file.section_data(section)?, out)
         }
-        SHT_NOBITS if is(".nv.shared") || is(".nv.local") => {
+        SHT_NOBITS | SHT_CUDA_SHARED | SHT_CUDA_RESERVED_SHARED | SHT_CUDA_LOCAL
+            if is(".nv.shared") || is(".nv.local") =>
+        {
             Ok(writeln!(out, "\n\n{name}\n   No data to be dumped. ")?)
         }
         SHT_NOTE => notes(file.section_data(section)?, section, name, out),
@@ -192,17 +214,59 @@ fn contents(
             }
             Ok(())
         }
+        SHT_CUDA_PROTOTYPE => {
+            writeln!(out, "\n\n{name}")?;
+            for row in file.section_data(section)?.as_chunks::<8>().0 {
+                let row = u64::from_le_bytes(*row);
+                let (symbol, text) = (row as u32, (row >> 32) as u32);
+                writeln!(out, " <{symbol},{text}({})>", cubin.prototype(text)?)?;
+            }
+            Ok(())
+        }
         _ => Ok(()),
     }
 }
 
-/// Local and shared memory of the function whose code it is.
-fn memory(cubin: &Cubin<'_>, section: &SectionHeader, out: &mut dyn Write) -> Result<()> {
-    let mut functions = cubin.functions();
-    let function = functions.find(|one| one.section_header() == section && !one.is_subroutine());
-    let needs = function.map(|one| one.resources()).transpose()?;
-    let (local, shared) = needs
-        .map_or((0, 0), |needs| (needs.local, needs.shared.saturating_add(needs.reserved_shared)));
+/// What a function needs of memory, in bytes.
+#[derive(Clone, Copy, Default)]
+struct Memory {
+    local: u64,
+    /// Of the section and of the system.
+    shared: u64,
+}
+
+impl Memory {
+    fn of(needs: &Resources) -> Self {
+        Self { local: needs.local, shared: needs.shared.saturating_add(needs.reserved_shared) }
+    }
+}
+
+/// What the first function in each section of code needs; of all kernels at once, as there may be thousands.
+fn memories(cubin: &Cubin<'_>) -> Result<HashMap<u32, Memory>> {
+    let symbols = cubin.symbols().map_or(0, |table| table.len());
+    let mut room = vec![KernelNeeds::EMPTY; cubin.kernels().count()];
+    let mut numbers = vec![0; symbols.saturating_add(cubin.file().sections().len())];
+    let kernels = cubin.kernel_needs(&mut room, &mut numbers)?;
+    let kernels: HashMap<_, _> = kernels.iter().map(|kernel| (kernel.symbol, kernel)).collect();
+    let mut all = HashMap::new();
+    for function in cubin.functions().filter(|one| !one.is_subroutine()) {
+        if let Entry::Vacant(of_it) = all.entry(function.section()) {
+            of_it.insert(match kernels.get(&function.index()) {
+                Some(kernel) => Memory::of(&kernel.resources),
+                None => Memory::of(&function.resources()?),
+            });
+        }
+    }
+    Ok(all)
+}
+
+/// Barriers, registers and memory of the function whose code it is.
+fn needs(
+    cubin: &Cubin<'_>,
+    section: &SectionHeader,
+    Memory { local, shared }: Memory,
+    out: &mut dyn Write,
+) -> Result<()> {
     if cubin.target().form == HeaderForm::V7 {
         let (barriers, registers) = (section.flags.bits() >> 20 & 0x7f, section.info >> 24);
         write!(out, "bar = {barriers}\treg = {registers}\t")?;
@@ -210,155 +274,15 @@ fn memory(cubin: &Cubin<'_>, section: &SectionHeader, out: &mut dyn Write) -> Re
     Ok(writeln!(out, "lmem={local}\tsmem={shared}")?)
 }
 
-/// Words of four bytes, four a line.
+/// Words of four bytes, four a line; what is left in the end byte by byte.
 fn words(bytes: &[u8], out: &mut dyn Write) -> Result<()> {
     for line in bytes.chunks(16) {
-        let words = line.chunks(4).map(|bytes| {
-            let mut word = [0; 4];
-            word.iter_mut().zip(bytes).for_each(|(to, from)| *to = *from);
-            // as many digits as there are bytes
-            let width = bytes.len() * 2 + 2;
-            format!("{:#0width$x}", u32::from_le_bytes(word))
-        });
+        let (words, rest) = line.as_chunks();
+        let words = words.iter().map(|word| format!("{:#010x}", u32::from_le_bytes(*word)));
+        let words = words.chain(rest.iter().map(|byte| format!("{byte:#04x}")));
         // behind the last of less than four there is a blank, too
         let end = if line.len() < 16 { " " } else { "" };
         writeln!(out, "{}{end}", words.collect::<Vec<_>>().join(" "))?;
-    }
-    Ok(())
-}
-
-fn notes(bytes: &[u8], section: &SectionHeader, name: Name<'_>, out: &mut dyn Write) -> Result<()> {
-    writeln!(out, "\n\n.section {name}")?;
-    // owner, description and type stand before what nvinfo tells
-    let sizes = bytes_of_notes(bytes);
-    for (number, (note, size)) in (1u32..).zip(CubinNotes::new(bytes, section.offset).zip(sizes)) {
-        let note = note?;
-        writeln!(out, "Entry: {number}\n  Owner                  Data size        Description")?;
-        match note {
-            CubinNote::Tool(tool) => {
-                writeln!(
-                    out,
-                    "  NVIDIA Corp            {size:<17}NVIDIA CUDA Toolkit Information"
-                )?;
-                match tool.toolkit() {
-                    Some(toolkit) => {
-                        let (major, minor) = (toolkit.major(), toolkit.minor());
-                        writeln!(out, "\tTool Kit Version: {major}.{minor}")?;
-                    }
-                    None => writeln!(out, "\tNote Version: {}", tool.version)?,
-                }
-                writeln!(out, "\tTool Name: {}", tool.name)?;
-                writeln!(out, "\tTool Version: {}", tool.release)?;
-                writeln!(out, "\tTool Branch: {}", tool.branch)?;
-                writeln!(out, "\tTool Command Line Arguments: {}", tool.arguments)?;
-            }
-            CubinNote::Cuda { version, virtual_sm, toolkit } => {
-                writeln!(out, "  NVIDIA Corp            {size:<17}NVIDIA CUDA Information")?;
-                writeln!(out, "\tNote Version: {version}\n\tCUDA Virtual SM: sm_{virtual_sm}")?;
-                if let Some(toolkit) = toolkit {
-                    let (major, minor) = (toolkit.major(), toolkit.minor());
-                    writeln!(out, "\tCUDA Tool Kit Version: {major}.{minor}")?;
-                }
-            }
-            _ => {}
-        }
-    }
-    Ok(())
-}
-
-/// Sizes of the descriptions of notes (gABI ch. 5, "Note Section").
-fn bytes_of_notes(mut bytes: &[u8]) -> impl Iterator<Item = u32> {
-    std::iter::from_fn(move || {
-        let word = |at: usize| bytes.get(at..)?.first_chunk().map(|word| u32::from_le_bytes(*word));
-        let (name, size) = (word(0)?, word(4)?);
-        let padded = |size: u32| usize::try_from(size).ok()?.checked_next_multiple_of(4);
-        let whole = padded(name)?.checked_add(padded(size)?)?.checked_add(12)?;
-        bytes = bytes.get(whole..)?;
-        Some(size)
-    })
-}
-
-/// The value of an attribute.
-fn value(
-    cubin: &Cubin<'_>,
-    row: &nvinfo::Attribute<'_>,
-    is_compat: bool,
-    out: &mut dyn Write,
-) -> Result<()> {
-    let name = |symbol: u32| cubin.symbol(symbol).map(|(_, name)| name).unwrap_or_default();
-    let list = |words: &mut dyn Iterator<Item = u32>| {
-        words.map(|word| format!("{word:#x} ")).collect::<String>()
-    };
-    let raw = |bytes: &[u8]| {
-        let (words, _) = bytes.as_chunks();
-        list(&mut words.iter().map(|word| u32::from_le_bytes(*word)))
-    };
-    let bytes = match row.value {
-        AttributeValue::Bytes(bytes) => bytes,
-        _ => {
-            let number = row.number_value().unwrap_or(0);
-            let kind = if is_compat { compat_name(row.number) } else { row.name() };
-            let text = match kind {
-                Some("EIATTR_NVSAL_SW_WAR") => format!(" {number:#x}"),
-                Some("EICOMPAT_ATTR_FINALIZER_VERSION") => {
-                    format!("{}.{}.{}", number >> 10, number >> 6 & 0xf, number & 0x3f)
-                }
-                _ => format!("{number:#x}"),
-            };
-            return Ok(writeln!(out, "\tValue:\t{text}")?);
-        }
-    };
-    if is_compat {
-        return Ok(writeln!(out, "\tValue:\t{}", raw(bytes))?);
-    }
-    match (row.name().unwrap_or_default(), row.payload()) {
-        ("EIATTR_LANGUAGE", _) => writeln!(out, "\tValue:\tLanguage:\t PTX\n")?,
-        ("EIATTR_REGCOUNT", Payload::OfSymbol { symbol, value }) => {
-            writeln!(
-                out,
-                "\tValue:\tfunction: {}({symbol:#x})\tregister count: {value}",
-                name(symbol)
-            )?;
-        }
-        (
-            kind @ ("EIATTR_FRAME_SIZE" | "EIATTR_MIN_STACK_SIZE"),
-            Payload::OfSymbol { symbol, value },
-        ) => {
-            let what = if kind == "EIATTR_FRAME_SIZE" { "frame size" } else { "min stack size" };
-            writeln!(out, "\tValue:\tfunction: {}({symbol:#x})\t{what}: {value:#x}", name(symbol))?;
-        }
-        ("EIATTR_EXTERNS", Payload::Symbols(symbols)) => {
-            let symbols = symbols.into_iter().map(|one| format!("{}({one:#x})\t", name(one)));
-            writeln!(out, "\tValue:\texterns:\t{}", symbols.collect::<String>())?;
-        }
-        ("EIATTR_KPARAM_INFO", Payload::Parameter(one)) => {
-            let nvinfo::KernelParameter { index, ordinal, offset, size, space, .. } = one;
-            let (alignment, bank) = (one.pointee_alignment, one.bank.unwrap_or(0));
-            let place = if one.in_shared_memory { "SMEM" } else { "CBANK" };
-            writeln!(
-                out,
-                "\tValue:\tIndex : {index:#x}\tOrdinal : {ordinal:#x}\tOffset  : {offset:#x}\tSize    : {size:#x}\n\
-                 \t\tPointee's logAlignment : {alignment:#x}\tSpace : {space:#x}\tcbank : {bank:#x}\tParameter Space : {place}\t"
-            )?;
-        }
-        (_, Payload::Branches(branches)) => {
-            writeln!(out, "\tValue:\t")?;
-            for branch in branches {
-                let targets: Vec<_> = branch.targets.into_iter().collect();
-                let (at, count) = (branch.offset, targets.len());
-                writeln!(
-                    out,
-                    "\t\tOffset of Indirect Branch: {at:#x}\t Number of targets: {count}"
-                )?;
-                writeln!(out, "\t\tTargets: {}\n", list(&mut targets.into_iter()))?;
-            }
-        }
-        (_, Payload::SpillRefills(pairs)) => {
-            let places =
-                pairs.into_iter().map(|(_, at)| format!("SpillRefill : \tOffset : {at:#x}"));
-            writeln!(out, "\tValue:\t{}", places.collect::<Vec<_>>().join("\n\t\t"))?;
-        }
-        _ => writeln!(out, "\tValue:\t{}", raw(bytes))?,
     }
     Ok(())
 }
@@ -370,16 +294,31 @@ fn relocations(
     out: &mut dyn Write,
 ) -> Result<()> {
     let file = cubin.file();
-    let Some(rows) = file.relocations(section)? else { return Ok(()) };
     writeln!(out, "\n.section {name}\t{}", type_of(section))?;
-    for row in rows.iter() {
-        let (offset, kind) =
-            (row.offset, archs::relocation_name(file.header().machine, row.r#type));
-        let (_, symbol) = cubin.symbol(row.symbol)?;
+    let mut line = |offset: u64, symbol: u32, r#type: u32, addend: Option<i64>| {
+        let kind = archs::relocation_name(file.header().machine, r#type);
+        let (_, symbol) = cubin.symbol(symbol)?;
         write!(out, "{offset:#x}    {symbol}    {}", kind.unwrap_or("unknown"))?;
-        match row.addend {
+        match addend {
             Some(addend) => writeln!(out, "    {addend:#x}")?,
             None => writeln!(out)?,
+        }
+        anyhow::Ok(())
+    };
+    match file.relocations(section)? {
+        Some(rows) => {
+            for row in rows.iter() {
+                line(row.offset, row.symbol, row.r#type, row.addend)?;
+            }
+        }
+        // rows of `SHT_RELA` (64-bit ELF) in a section that has a type of its own
+        None => {
+            for row in file.section_data(section)?.as_chunks::<24>().0 {
+                let (words, _) = row.as_chunks();
+                let [offset, info, addend] =
+                    [0, 1, 2].map(|at| words.get(at).copied().map_or(0, u64::from_le_bytes));
+                line(offset, (info >> 32) as u32, info as u32, Some(addend.cast_signed()))?;
+            }
         }
     }
     Ok(())

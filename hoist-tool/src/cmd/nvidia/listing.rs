@@ -23,13 +23,13 @@ pub(super) fn sass(
         .functions()
         .filter(|one| !one.is_subroutine() && request.wants_function(&one.name().to_string()))
         .collect();
-    if functions.is_empty() {
-        return Ok(());
-    }
     let suffix = if sm.suffix == fatbin::Suffix::Specific { "a" } else { "" };
     writeln!(out, "\n\tcode for sm_{}{suffix}", sm.number)?;
     if request.functions.is_empty() {
         writeln!(out, "\t.target\tsm_{}{suffix}\n", sm.number)?;
+    }
+    if functions.is_empty() {
+        return Ok(());
     }
     let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
     let asked: &[u32] = if request.functions.is_empty() { &[] } else { &symbols };
@@ -41,10 +41,13 @@ pub(super) fn sass(
     let contents: BTreeMap<_, _> =
         functions.iter().map(|one| (one.name().to_string(), *one)).collect();
     let shown: Vec<_> = all.iter().map(|code| (code, texts(code))).collect();
-    let most = shown.iter().flat_map(|(_, texts)| texts).map(String::len).max().unwrap_or(0);
+    let lengths = shown.iter().flat_map(|(_, texts)| texts).map(|text| guarded(text).1.len());
+    let most = lengths.max().unwrap_or(0);
     for (code, texts) in &shown {
         let Some(function) = contents.get(&code.name) else { continue };
-        seen.insert(code.name.clone());
+        if request.functions.contains(&code.name) {
+            seen.insert(code.name.clone());
+        }
         writeln!(out, "\t\tFunction : {}", code.name)?;
         print(code, texts, most, function.code()?, out)?;
         writeln!(out, "\t\t..........\n\n")?;
@@ -66,15 +69,21 @@ fn print(
             let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
             bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
         };
-        let offset = one.offset;
+        let offset = format!("        /*{:04x}*/", one.offset);
+        let (guard, text) = guarded(text);
         let (low, high) = (word(at), word(at.saturating_add(8)));
-        writeln!(
-            out,
-            "        /*{offset:04x}*/                   {text:<most$}  /* {low:#018x} */"
-        )?;
+        writeln!(out, "{offset}{guard:>18} {text:<most$}  /* {low:#018x} */")?;
         writeln!(out, "{:35}{:<most$}  /* {high:#018x} */", "", "")?;
     }
     Ok(())
+}
+
+/// The predicate of an instruction, which stands before the column of instructions, and the rest.
+fn guarded(text: &str) -> (&str, &str) {
+    match text.split_once(' ') {
+        Some((guard, rest)) if guard.starts_with('@') => (guard, rest.trim_start()),
+        _ => ("", text),
+    }
 }
 
 /// The instructions of a function, with offsets in place of labels.

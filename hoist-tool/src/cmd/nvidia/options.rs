@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, bail};
-use fatbin::{EntryKind, Sm, Suffix};
+use fatbin::{EntryKind, Sm};
 
 /// What is dumped of each file of code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -161,12 +161,9 @@ impl Request {
         !self.extract_elf.is_empty() || !self.extract_ptx.is_empty()
     }
 
-    /// Whether code for this architecture is meant: one without a suffix means those with one too.
+    /// Whether code for this architecture is meant: by number alone, whatever the suffixes, as cuobjdump has it.
     pub(super) fn wants(&self, sm: Sm) -> bool {
-        let is_meant = |arch: &Sm| {
-            arch.number == sm.number && (arch.suffix == Suffix::None || arch.suffix == sm.suffix)
-        };
-        self.arch.is_empty() || self.arch.iter().any(is_meant)
+        self.arch.is_empty() || self.arch.iter().any(|arch| arch.number == sm.number)
     }
 
     /// Whether the function is one of those that are named, or none is.

@@ -97,7 +97,9 @@ pub(super) fn resources(
             "  REG:{registers} STACK:{stack} SHARED:{shared} LOCAL:{local}{own} TEXTURE:{textures} \
              SURFACE:{surfaces} SAMPLER:{samplers}",
         )?;
-        seen.insert(name);
+        if request.functions.contains(&name) {
+            seen.insert(name);
+        }
     }
     Ok(())
 }
