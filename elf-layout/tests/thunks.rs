@@ -154,9 +154,47 @@ fn every_call_arrives() {
         (&[1, 200, 1], 3),
         (&[200, 200, 50], 4),
         (&[2; 140], 3),
+        (&[48; 4], 2),
     ] {
         assert_eq!(check(sizes), sections, "{sizes:?}");
     }
+}
+
+/// What all branches reach has no stub.
+#[test]
+#[cfg_attr(not(feature = "thunks"), ignore = "needs the feature thunks")]
+fn only_what_is_far_has_stubs() {
+    let [mut first, mut second] = [Object::new(), Object::new()];
+    let text = first.zeros(".text", CODE, 16, 120 * MIB);
+    second.zeros(".text", CODE, 16, 120 * MIB);
+    let near = first.global("near", text, 8);
+    let distant = second.global("distant", 1, 119 * MIB);
+    let asked = first.undefined("distant");
+    first.relocation(text, 0, CALL26, near, 0);
+    first.relocation(text, 4, CALL26, asked, 0);
+    plan(&[&first, &second], &mut nobody, |layout| {
+        let layout = layout.unwrap();
+        let image = image(&layout).unwrap();
+        let [near, distant] = [(0, first.index(near)), (1, second.index(distant))]
+            .map(|(object, symbol)| layout.symbol(object, symbol).unwrap().at(BASE));
+        let start = layout.section(0, text).unwrap();
+        let arrivals = [0, 4].map(|at| arrival(&image, start + at));
+        assert_eq!(arrivals, [(near, false), (distant, true)]);
+        assert!(layout.stubs().all(|stub| stub.object == 1));
+    });
+}
+
+#[test]
+fn stubs_behind_code_of_odd_size() {
+    let mut object = Object::new();
+    let text = object.zeros(".text", CODE, 4, 33);
+    let far = object.undefined("far");
+    object.relocation(text, 8, CALL26, far, 0);
+    plan(&[&object], &mut process, |layout| {
+        let layout = layout.unwrap();
+        let place = layout.section(0, text).unwrap() + 8;
+        assert_eq!(arrival(&image(&layout).unwrap(), place), (FAR, true));
+    });
 }
 
 /// The middle of a section may be too far from both of its ends.
