@@ -8,21 +8,22 @@
     reason = "tests; what they share is not under cfg(test)"
 )]
 
-use elf_core::File;
 use elf_core::names::{EF_RISCV_FLOAT_ABI_DOUBLE, EF_RISCV_RVC, EM_RISCV};
+use elf_core::{Arch, File};
 use elf_layout::Layout;
 use elf_layout::{
     Error, ErrorKind, ObjectSlot, Options, Requirements, SectionSlot, Storage, SymbolSlot,
 };
+use reloc_loongarch::LoongArch64;
 use reloc_riscv::Rv64;
 
 mod support;
 use support::{CODE, Object, WRITE, nobody};
 
-/// An object with these flags and so many bytes of code, and data.
-fn object(flags: u32, code: usize) -> Vec<u8> {
+/// An object of a machine with these flags and so many bytes of code, and data.
+fn object(machine: u16, flags: u32, code: usize) -> Vec<u8> {
     let mut object = Object::new();
-    object.machine = EM_RISCV;
+    object.machine = machine;
     object.section(".text", CODE, 4, &vec![0; code]);
     object.section(".data", WRITE, 8, &[1; 8]);
     let mut bytes = object.build();
@@ -31,7 +32,7 @@ fn object(flags: u32, code: usize) -> Vec<u8> {
 }
 
 /// Why they do not go together.
-fn refusal(objects: &[Vec<u8>]) -> Option<Error> {
+fn refusal<A: Arch>(objects: &[Vec<u8>]) -> Option<Error> {
     let files: Vec<File<'_>> = objects.iter().map(|bytes| File::parse(bytes).unwrap()).collect();
     let needed = Requirements::of(&files).unwrap();
     let storage = Storage {
@@ -41,24 +42,33 @@ fn refusal(objects: &[Vec<u8>]) -> Option<Error> {
         names: &mut vec![0; needed.names],
         edits: &mut [],
     };
-    Layout::<Rv64>::plan(&files, Options::default(), storage, &mut nobody).err()
+    Layout::<A>::plan(&files, Options::default(), storage, &mut nobody).err()
+}
+
+/// Why code for these flags does not go together.
+fn refusal_of<A: Arch>(flags: [u32; 3]) -> Option<Error> {
+    refusal::<A>(&flags.map(|flags| object(A::MACHINE, flags, 4)))
 }
 
 #[test]
 fn code_of_other_arguments_is_refused() {
-    let double = EF_RISCV_FLOAT_ABI_DOUBLE;
-    let error = refusal(&[object(double, 4), object(double | EF_RISCV_RVC, 4), object(0, 4)]);
-    let error = error.unwrap();
-    assert_eq!(error.object, 2);
-    assert!(
-        matches!(error.kind, ErrorKind::Flags { found: 0, first: 0, expected, .. } if expected == double),
-        "{error}"
-    );
+    let riscv = EF_RISCV_FLOAT_ABI_DOUBLE;
+    // floats in registers of 64 bits, or of none
+    let (loongarch, soft) = (0x43, 0x41);
+    for (error, flags, other) in [
+        (refusal_of::<Rv64>([riscv, riscv | EF_RISCV_RVC, 0]), riscv, 0),
+        (refusal_of::<LoongArch64>([loongarch, loongarch, soft]), loongarch, soft),
+    ] {
+        let error = error.unwrap();
+        let ErrorKind::Flags { found, first, expected, .. } = error.kind else { panic!("{error}") };
+        assert_eq!((error.object, found, first, expected), (2, other, 0, flags));
+    }
 }
 
 /// Assemblers make an empty `.text` of every object.
 #[test]
 fn objects_without_code_go_with_all() {
     let double = EF_RISCV_FLOAT_ABI_DOUBLE;
-    assert_eq!(refusal(&[object(0, 0), object(double, 4), object(0, 0)]), None);
+    let objects = [(0, 0), (double, 4), (0, 0)].map(|(flags, code)| object(EM_RISCV, flags, code));
+    assert_eq!(refusal::<Rv64>(&objects), None);
 }
