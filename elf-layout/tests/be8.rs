@@ -2,6 +2,7 @@
 #![cfg(all(test, feature = "alloc", feature = "thread-local"))]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use elf_core::names::EF_ARM_BE8;
 use elf_core::{Definition, ErrorKind as ElfError, File, Name};
 use elf_layout::{
     CodeMark, Error, ErrorKind, ExternalSymbol, HeapStorage, ImageMode, Layout, Options,
@@ -118,6 +119,11 @@ fn marks_are_counted_first() {
     let needed = File::parse(ARM).unwrap().sections().len();
     let kind = ErrorKind::Storage { what: "marks", needed };
     assert_eq!(refused, Ok(Err(Error { object: 0, section: 0, kind })));
+    let written = laid_out(&[ARM], |layout| {
+        let mut image = vec![0; layout.size() as usize];
+        layout.write_be8(&mut image, BASE, &mut vec![CodeMark::default(); needed])
+    });
+    assert_eq!(written, Ok(Ok(())));
 }
 
 /// Where `st_value` of the mapping symbols of section 1 lies in the file, and what it is.
@@ -149,6 +155,54 @@ fn mapping_symbols_stand_in_order() {
     let mut bytes = MODELS.to_vec();
     bytes[place..place + 4].copy_from_slice(&[0xff; 4]);
     assert!(be8(&[&bytes]).is_ok());
+}
+
+/// The same sources were compiled for little-endian machines: of them the code is the same, and words that it loads are turned.
+#[test]
+fn code_is_that_of_little_endian_machines() {
+    let thumb = include_bytes!("../../fixtures/arm-be8/models-gcc12-O2-thumb.o");
+    let little_thumb = include_bytes!("../../fixtures/arm/models-gcc12-O2-thumb-pic.o");
+    let little_arm = include_bytes!("../../fixtures/arm/pair-a-gcc12.o");
+    let pairs: [[&[u8]; 2]; 2] = [[ARM, little_arm], [thumb, little_thumb]];
+    for [big, little] in pairs {
+        let written = laid_out(&[little], |layout| {
+            let mut image = vec![0; layout.size() as usize];
+            layout.write(&mut image, BASE).map(|()| image)
+        });
+        let images = [(big, be8(&[big]).unwrap()), (little, written.unwrap().unwrap())];
+        let [big, little] = images.map(|(object, image)| {
+            let code = |layout: &Layout<'_, '_, Arm>| {
+                let (start, size) = (layout.section(0, 1), layout.section_size(0, 1));
+                image[start.unwrap() as usize..][..size.unwrap() as usize].to_vec()
+            };
+            laid_out(&[object], code).unwrap()
+        });
+        assert_eq!(big.len(), little.len());
+        for (big, little) in big.chunks(4).zip(little.chunks(4)) {
+            assert!(big == little || big.iter().rev().eq(little), "{big:x?} for {little:x?}");
+        }
+    }
+}
+
+/// What `__ehdr_start` means tells which code it is (AAELF32, `EF_ARM_BE8`).
+#[test]
+#[cfg_attr(not(feature = "linker-defined"), ignore = "needs the feature linker-defined")]
+fn the_header_says_so() {
+    const NAME: &[u8; 14] = b"add_to_shared\0";
+    let name = ARM.windows(NAME.len()).position(|bytes| bytes == NAME).unwrap();
+    let mut bytes = ARM.to_vec();
+    bytes[name..name + NAME.len()].copy_from_slice(b"__ehdr_start\0\0");
+    let files = [File::parse(&bytes).unwrap()];
+    let own = files[0].header().flags;
+    let mut room = HeapStorage::new();
+    let mut externals =
+        |name: Name<'_>| (name != "__ehdr_start").then_some(ExternalSymbol::new(BASE + 0x1_0000));
+    let layout = room.plan::<Arm>(&files, Options::default(), &mut externals).unwrap();
+    let mut image = vec![0; layout.size() as usize];
+    layout.write_be8(&mut image, BASE, &mut [CodeMark::default(); 32]).unwrap();
+    let start = image.windows(4).position(|bytes| bytes == b"\x7fELF").unwrap();
+    let flags = u32::from_be_bytes(*image[start + 36..].first_chunk().unwrap());
+    assert_eq!((own & EF_ARM_BE8, flags), (0, own | EF_ARM_BE8));
 }
 
 #[test]

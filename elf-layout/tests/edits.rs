@@ -2,14 +2,17 @@
 #![cfg(test)]
 #![cfg(all(feature = "edits", feature = "relax", feature = "thread-local"))]
 
-use elf_core::names::SHT_RISCV_ATTRIBUTES;
-use elf_core::{ApplyErrorKind, File, Name, SectionFlags};
+use elf_core::names::{EM_RISCV, SHT_RISCV_ATTRIBUTES, STB_GLOBAL, STT_TLS};
+use elf_core::{ApplyErrorKind, File, Name, Role, SectionFlags};
 use elf_layout::{
     Edit, Error, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
-    SectionSlot, StaticTlsBlock, Storage, SymbolSlot,
+    SectionSlot, StaticTlsBlock, Storage, SymbolSlot, ThreadLocal,
 };
 use reloc_riscv::Rv64;
-use reloc_riscv::riscv::{R_RISCV_NONE, R_RISCV_PCREL_HI20, R_RISCV_RELAX};
+use reloc_riscv::riscv::*;
+
+mod support;
+use support::{CODE, Object, Place, WRITE};
 
 const RELAX: &[u8] = include_bytes!("../../fixtures/riscv64/relax.o");
 const BASE: u64 = 0x40_0000;
@@ -168,6 +171,21 @@ fn no_other_thread_area_than_that_of_executables() {
     }
 }
 
+/// Code that goes by descriptors goes by them in an executable, too, if it is to stay as it was compiled.
+#[test]
+fn descriptors_as_compiled_stay() {
+    let bytes = include_bytes!("../../fixtures/riscv64/relax-lld-descriptors.o");
+    let as_compiled = Options { thread_local: ThreadLocal::AsCompiled, ..options() };
+    laid_out(bytes, as_compiled, 128, |layout| {
+        let mut layout = layout.unwrap();
+        layout.set_static_tls_block(StaticTlsBlock {
+            descriptor: Some(BASE),
+            ..layout.executable_tls_block()
+        });
+        layout.write(&mut vec![0; layout.size() as usize], BASE).unwrap();
+    });
+}
+
 #[test]
 fn damaged_records_are_refused_or_right() {
     // every place, type and addend of the relocations of the code, by one bit
@@ -315,4 +333,35 @@ fn errors_name_places_of_the_file() {
         assert_eq!(place, wrong);
         assert!(matches!(kind, ApplyErrorKind::Overflow { .. }), "{kind:?}");
     }
+}
+
+/// The same of code that becomes local exec, behind a call that becomes shorter.
+#[test]
+fn errors_of_thread_local_code_name_places_of_the_file() {
+    // tail; auipc a0, 0; ld a1, 0(a0); addi a0, a0, 0; jalr t0, a1; ret
+    let code: [u32; 7] =
+        [0x0000_0317, 0x0003_0067, 0x0517, 0x0005_3583, 0x0005_0513, 0x0005_82e7, 0x8067];
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    let text = object.section(".text", CODE, 4, &code.map(u32::to_le_bytes).concat());
+    let data = object.section(".tdata", WRITE | SectionFlags::TLS, 8, &[0; 8]);
+    let variable = object.symbol("variable", STB_GLOBAL, STT_TLS, Place::In(data), 0, 8);
+    let (high, end) = (object.local("high", text, 8), object.global("end", text, 24));
+    for (place, kind, symbol) in [
+        (0, R_RISCV_CALL_PLT, end),
+        (0, R_RISCV_RELAX, end),
+        (8, R_RISCV_TLSDESC_HI20, variable),
+        (12, R_RISCV_TLSDESC_LOAD_LO12, high),
+        (16, R_RISCV_TLSDESC_ADD_LO12, high),
+        (20, R_RISCV_TLSDESC_CALL, high),
+    ] {
+        object.relocation(text, place, kind, symbol, 0);
+    }
+    let error = laid_out(&object.build(), options(), 8, |layout| {
+        let layout = layout.unwrap();
+        assert_eq!(layout.section_size(0, text), Some(24));
+        layout.write(&mut vec![0; layout.size() as usize], BASE).unwrap_err()
+    });
+    let ErrorKind::Apply(error) = error.kind else { panic!("{error}") };
+    assert_eq!((error.offset, error.kind), (8, ApplyErrorKind::Unresolved(Role::TpOffset)));
 }

@@ -79,14 +79,49 @@ fn sections_of_one_name_stand_together_in_order() {
 
 #[test]
 fn without_a_reference_nothing_changes() {
+    // nobody asks; another name is asked for; who asks has a meaning of its own
+    type Ask = fn(&mut Object, u32) -> Option<usize>;
+    let asks: [Ask; 3] = [
+        |_, _| None,
+        |object, _| Some(object.undefined("_end")),
+        |object, section| Some(object.global("__start_hooks", section, 0)),
+    ];
+    for ask in asks {
+        let mut object = Object::new();
+        let first = object.section("hooks", WRITE, 8, &[1; 8]);
+        let other = object.section(".data", WRITE, 8, &[9; 8]);
+        let second = object.section("hooks", WRITE, 8, &[2; 8]);
+        if let Some(symbol) = ask(&mut object, other) {
+            object.relocation(other, 0, R_X86_64_64, symbol, 0);
+        }
+        laid_out(&[&object, &Object::new()], |layout| {
+            let at = |section| layout.section(0, section).unwrap();
+            assert_eq!((at(other) - at(first), at(second) - at(first)), (8, 16));
+            assert_eq!(layout.size(), 24);
+        });
+    }
+}
+
+/// Where the image ends is known last; what stands at an address of its own keeps it.
+#[test]
+#[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
+fn symbols_at_addresses_of_their_own_keep_them() {
     let mut object = Object::new();
-    let first = object.section("hooks", WRITE, 8, &[1; 8]);
-    let other = object.section(".data", WRITE, 8, &[9; 8]);
-    let second = object.section("hooks", WRITE, 8, &[2; 8]);
-    laid_out(&[&object], |layout| {
-        let at = |section| layout.section(0, section).unwrap();
-        assert_eq!((at(other) - at(first), at(second) - at(first)), (8, 16));
-        assert_eq!(layout.size(), 24);
+    let data = object.section(".data", WRITE, 8, &[0; 16]);
+    let placed = object.section(".placed", WRITE, 8, &[1; 8]);
+    object.at(placed, BASE + 0x2000);
+    let [start, own, end] = [
+        object.undefined("__ehdr_start"),
+        object.global("own", placed, 4),
+        object.undefined("_end"),
+    ];
+    object.relocation(data, 0, R_X86_64_64, start, 0);
+    object.relocation(data, 8, R_X86_64_64, end, 0);
+    let options = Options { base: Some(BASE), ..Options::default() };
+    plan(&[object.build()], options, &mut nobody, |layout| {
+        let layout = layout.unwrap();
+        let at = |symbol| layout.symbol(0, object.index(symbol)).unwrap().at(BASE);
+        assert_eq!((at(own), at(end)), (BASE + 0x2004, BASE + layout.size()));
     });
 }
 

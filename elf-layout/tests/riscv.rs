@@ -243,8 +243,6 @@ fn shorter_code_does_the_same() {
 #[test]
 fn what_does_not_come_to_rest_stays_long() {
     const NOP: [u8; 2] = [0x01, 0x00];
-    // tail: auipc t1, 0; jr t1
-    const TAIL: [u8; 8] = [0x17, 0x03, 0, 0, 0x67, 0x00, 0x03, 0x00];
     let nops = |bytes: usize| NOP.repeat(bytes / 2);
     // the first goes 2014 bytes, or 2078 if the padding takes 64 more; the second as far as JAL does, if it starts at 4
     let (before, near, far) = (72, 1950, 0xf_f800 - 2014);
@@ -286,4 +284,57 @@ fn what_does_not_come_to_rest_stays_long() {
     // paddings are right
     assert_eq!([at(to_first) - near as u64, at(to_second) - 2].map(|it| it & 63), [0; 2]);
     assert_eq!((at(to_second) - 2) & 4095, 0);
+}
+
+/// Lays out one section of code with these relocations, and hands over its layout, and its image that can be run.
+fn with_code<R>(object: &Object, f: impl FnOnce(&Program<'_>) -> R) -> R {
+    let mut bytes = object.build();
+    bytes[48] = EF_RISCV_RVC as u8;
+    let files = [File::parse(&bytes).unwrap()];
+    let mut room = HeapStorage::new();
+    let layout = room.plan::<Rv64>(&files, Options::default(), &mut outside).unwrap();
+    let mut image = vec![0; layout.size() as usize];
+    layout.write(&mut image, BASE).unwrap();
+    f(&Program { image, names: BTreeMap::new(), global_pointer: 0, layout: &layout })
+}
+
+/// auipc t1, 0; jr t1
+const TAIL: [u8; 8] = [0x17, 0x03, 0, 0, 0x67, 0x00, 0x03, 0x00];
+
+/// Records are mostly in the order of their places. What stands before the place of an earlier one is linked as it is.
+#[test]
+fn what_stands_before_the_place_of_an_earlier_record_stays() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    let text = object.section(".text", CODE, 4, &[&TAIL[..], &TAIL, &[0x82, 0x80]].concat());
+    let end = object.global("end", text, 16);
+    for place in [8, 0] {
+        object.relocation(text, place, R_RISCV_CALL_PLT, end, 0);
+        object.relocation(text, place, R_RISCV_RELAX, end, 0);
+    }
+    with_code(&object, |program| {
+        let at = program.layout.symbol(0, object.index(end)).unwrap().at(BASE);
+        assert_eq!(at, BASE + 10);
+        for (start, end) in [(BASE, BASE + 8), (BASE + 8, at)] {
+            assert_eq!(program.run(start, end, 0), [Event::GoOn((String::new(), at))]);
+        }
+    });
+}
+
+/// `jalr` ignores bit 0 of where it goes, which the shorter jumps cannot have: GNU ld leaves such a call as it is, too.
+#[test]
+fn calls_to_odd_addresses_stay() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    let text = object.section(".text", CODE, 4, &[&TAIL[..], &TAIL, &[0x82, 0x80]].concat());
+    let odd = object.global("odd", text, 17);
+    for place in [0, 8] {
+        object.relocation(text, place, R_RISCV_CALL_PLT, odd, 0);
+        object.relocation(text, place, R_RISCV_RELAX, odd, 0);
+    }
+    with_code(&object, |program| {
+        assert_eq!(program.layout.section_size(0, text), Some(18));
+        let expected = [Event::GoOn((String::new(), BASE + 16))];
+        assert_eq!(program.run(BASE, BASE + 8, 0), expected);
+    });
 }

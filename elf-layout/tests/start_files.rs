@@ -52,8 +52,14 @@ fn functions_go_on_in_all_objects() {
     let fini = [[0x11; 2], [0x12; 2], [0x13; 2], [0x14; 2]].concat();
     for name in ["_init", "_fini"] {
         let image = linked(&with_functions(name), true);
-        assert!(has(&image, &init) && has(&image, &fini), "{name}");
+        // behind all other code, one behind the other
+        let all = [&fini[..], &init].concat();
+        assert!(image.starts_with(&[0xcc; 6]) && has(&image, &all), "{name}");
     }
+    // a function of that name elsewhere begins nothing
+    let mut objects = with_functions("init");
+    objects[0].global("_init", 1, 0);
+    assert!(!has(&linked(&objects, true), &init));
     // each is ended by itself where nothing begins them, or where others run them
     for (name, executable) in [("init", true), ("_init", false)] {
         let image = linked(&with_functions(name), executable);

@@ -15,7 +15,7 @@ use elf_core::names::EM_AARCH64;
 use elf_core::{File, Name};
 use elf_layout::{
     Error, ErrorKind, ExternalSymbol, FRAGMENT_ROOM, Layout, ObjectSlot, Options, Requirements,
-    SectionSlot, Storage, SymbolSlot,
+    SectionSlot, Storage, StubEntry, SymbolSlot,
 };
 use reloc_aarch64::Aarch64;
 use support::{BASE, CODE, FAR, Object, WRITE, nobody, process, word};
@@ -76,14 +76,24 @@ fn arrival(image: &[u8], place: u64) -> (u64, bool) {
 }
 
 /// Sections of code of so many MiB, one object each, whose first and last word call the first word of each and a function of the
-/// process.
-fn check(sizes: &[u64]) {
+/// process. Gives how many sections of stubs there are.
+fn check(sizes: &[u64]) -> usize {
+    check_named(sizes, |_| ".text")
+}
+
+/// The same of sections with these names. What is named `late` stands behind all others.
+fn check_named(sizes: &[u64], name: fn(usize) -> &'static str) -> usize {
     let mut objects = Vec::new();
     let mut calls = Vec::new();
     for number in 0..sizes.len() {
         let mut object = Object::new();
         let size = sizes[number] * MIB;
-        let text = object.zeros(".text", CODE, 16, size);
+        let text = object.zeros(name(number), CODE, 16, size);
+        let edges = ["__start_late", "__stop_late"].map(|edge| object.undefined_weak(edge));
+        let data = object.section(".data", WRITE, 8, &[0; 16]);
+        for (edge, place) in edges.into_iter().zip([0, 8]) {
+            object.relocation(data, place, ABS64, edge, 0);
+        }
         let symbols: Vec<usize> = (0..sizes.len())
             .map(|other| match other == number {
                 true => object.global(&format!("start{other}"), text, 0),
@@ -116,20 +126,92 @@ fn check(sizes: &[u64]) {
             let (object, symbol) = layout.find(format!("start{number}").as_str().into()).unwrap();
             assert_eq!(layout.symbol(object, symbol).unwrap().at(0), start(number));
         }
-    });
+        let late = (0..sizes.len()).filter(|number| name(*number) == "late");
+        let places: Vec<u64> = late.map(start).collect();
+        if let (Some(first), Some(last)) = (places.first(), places.last()) {
+            assert!(
+                places.is_sorted()
+                    && (0..sizes.len()).all(|it| name(it) == "late" || start(it) < *first)
+            );
+            let data = layout.section(0, 2).unwrap();
+            let edges = [0, 8].map(|at| word(&image, data + at) - BASE);
+            assert_eq!(edges, [*first, last + sizes[sizes.len() - 1] * MIB]);
+        }
+        // each has one for every symbol that needs one
+        let symbol = |stub: &StubEntry| (stub.object, stub.symbol);
+        let first = layout.stubs().next().unwrap();
+        layout.stubs().filter(|it| symbol(it) == symbol(&first)).count()
+    })
 }
 
 #[test]
 #[cfg_attr(not(feature = "thunks"), ignore = "needs the feature thunks")]
 fn every_call_arrives() {
-    check(&[1, 60, 60]);
-    check(&[1, 100, 100, 1]);
-    check(&[127, 1, 127, 1]);
-    check(&[1, 200, 1]);
-    check(&[200, 200, 50]);
+    for (sizes, sections) in [
+        (&[1, 60, 60][..], 2),
+        (&[1, 100, 100, 1], 4),
+        (&[127, 1, 127, 1], 5),
+        (&[1, 200, 1], 3),
+        (&[200, 200, 50], 4),
+        (&[2; 140], 3),
+        (&[48; 4], 2),
+    ] {
+        assert_eq!(check(sizes), sections, "{sizes:?}");
+    }
+}
+
+/// What all branches reach has no stub.
+#[test]
+#[cfg_attr(not(feature = "thunks"), ignore = "needs the feature thunks")]
+fn only_what_is_far_has_stubs() {
+    let [mut first, mut second] = [Object::new(), Object::new()];
+    let text = first.zeros(".text", CODE, 16, 120 * MIB);
+    second.zeros(".text", CODE, 16, 120 * MIB);
+    let near = first.global("near", text, 8);
+    let distant = second.global("distant", 1, 119 * MIB);
+    let asked = first.undefined("distant");
+    first.relocation(text, 0, CALL26, near, 0);
+    first.relocation(text, 4, CALL26, asked, 0);
+    plan(&[&first, &second], &mut nobody, |layout| {
+        let layout = layout.unwrap();
+        let image = image(&layout).unwrap();
+        let [near, distant] = [(0, first.index(near)), (1, second.index(distant))]
+            .map(|(object, symbol)| layout.symbol(object, symbol).unwrap().at(BASE));
+        let start = layout.section(0, text).unwrap();
+        let arrivals = [0, 4].map(|at| arrival(&image, start + at));
+        assert_eq!(arrivals, [(near, false), (distant, true)]);
+        assert!(layout.stubs().all(|stub| stub.object == 1));
+    });
+}
+
+#[test]
+fn stubs_behind_code_of_odd_size() {
+    let mut object = Object::new();
+    let text = object.zeros(".text", CODE, 4, 33);
+    let far = object.undefined("far");
+    object.relocation(text, 8, CALL26, far, 0);
+    plan(&[&object], &mut process, |layout| {
+        let layout = layout.unwrap();
+        let place = layout.section(0, text).unwrap() + 8;
+        assert_eq!(arrival(&image(&layout).unwrap(), place), (FAR, true));
+    });
 }
 
 /// The middle of a section may be too far from both of its ends.
+#[test]
+#[cfg_attr(
+    not(all(feature = "thunks", feature = "linker-defined")),
+    ignore = "needs the features thunks and linker-defined"
+)]
+fn sections_behind_all_others_are_reached() {
+    let name = |number| if number % 2 == 0 { ".text" } else { "late" };
+    for (sizes, sections) in
+        [([60, 60, 60, 60], 3), ([20, 5, 20, 5], 1), ([150, 1, 1, 1], 3), ([1, 120, 1, 120], 2)]
+    {
+        assert_eq!(check_named(&sizes, name), sections, "{sizes:?}");
+    }
+}
+
 #[test]
 fn what_reaches_no_thunk_is_refused() {
     let mut object = Object::new();

@@ -243,3 +243,16 @@ fn overlaps_are_told_of_the_later() {
         assert_eq!((error.object, error.section, error.kind), (object, section, kind));
     }
 }
+
+/// Distances in an image have a sign.
+#[test]
+fn images_are_smaller_than_half_of_all_addresses() {
+    for (size, fits) in [(i64::MAX as u64 - 1, true), (i64::MAX as u64, false)] {
+        let mut object = Object::new();
+        object.zeros(".bss", WRITE, 1, size);
+        plan(&[object.build()], Options::default(), &mut |_| None, |layout| match layout {
+            Ok(layout) => assert_eq!((layout.size(), fits), (size, true)),
+            Err(error) => assert_eq!((error.kind, fits), (ErrorKind::TooLarge, false)),
+        });
+    }
+}

@@ -47,6 +47,10 @@ pub(crate) fn call<N: Numbers>(
     }
     let link = jalr & 0xf80;
     let distance = to.distance?.checked_add(record.addend?)?.cast_unsigned();
+    // `jalr` ignores bit 0, of which the shorter ones have none
+    if distance & 1 != 0 {
+        return None;
+    }
     let is_compressed = to.flags & EF_RISCV_RVC != 0 && Check::Signed(12).holds(distance);
     let with = |r#type| Record { r#type, ..*record };
     let short = match link {

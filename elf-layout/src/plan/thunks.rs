@@ -122,7 +122,7 @@ impl Text {
         let since = span.size.wrapping_sub(last.unwrap_or(0));
         let is_beside = *last == Some(span.size);
         let is_due = since.saturating_add(size) > spacing;
-        if is_due && !is_beside && (since > 0 || size > spacing) {
+        if is_due && !is_beside {
             thunks.push(span.append(thunk.0, thunk.1)?)?;
             *last = Some(span.size);
         }

@@ -53,13 +53,21 @@ impl Index<'_, '_> {
         let mut at = Some(first);
         while let Some(number) = at.filter(|_| at != behind) {
             let code = self.code(number, sections);
-            if let Some((end, (start, _))) = end.zip(code)
-                && self.has_code(&mut cursor, end, start, sections)
+            // code whose section is empty has no entries
+            let is_empty = sections.get(number.get() as usize).is_some_and(|slot| slot.size == 0);
+            if let Some((last, code)) = end.zip(code)
+                && self.has_code(
+                    &mut cursor,
+                    last,
+                    if is_empty { code.1 } else { code.0 },
+                    sections,
+                )
             {
                 add(spans)?;
+                end = None;
             }
             at = place_one(number, sections, spans)?;
-            if let Some((_, last)) = code {
+            if let Some((_, last)) = code.filter(|_| !is_empty) {
                 end = (!self.ends_in_cant_unwind(number)).then_some(last);
             }
         }
@@ -69,16 +77,15 @@ impl Index<'_, '_> {
         Ok(UnwindIndex { first, behind, end: spans.group(group).size })
     }
 
-    /// Where the code starts and ends that a section of the index is about; `None` if that is not loaded, or the section is empty.
+    /// Where the code starts and ends that a section of the index is about; `None` if that is not loaded.
     fn code(&self, number: NonZeroU32, sections: &[SectionSlot]) -> Option<(Place, Place)> {
-        let own = sections.get(number.get() as usize).filter(|slot| slot.size > 0);
-        let slot = own.and(followed(self.files, self.objects, sections, number))?;
+        let slot = followed(self.files, self.objects, sections, number)?;
         let SectionState::Placed(group) = slot.state else { return None };
         let group = group as u8;
         Some(((group, slot.offset), (group, slot.offset.saturating_add(slot.size))))
     }
 
-    /// Whether some code lies from `end` on, and in the same group before `start`.
+    /// Whether some code lies from `end` on and before `start`, which may be in another group.
     fn has_code(
         &self,
         cursor: &mut Cursor,
@@ -86,9 +93,20 @@ impl Index<'_, '_> {
         start: Place,
         sections: &[SectionSlot],
     ) -> bool {
-        if cursor.group != end.0 {
-            *cursor = Cursor { group: end.0, ..Cursor::default() };
+        for group in end.0..=start.0 {
+            if cursor.group != group {
+                *cursor = Cursor { group, ..Cursor::default() };
+            }
+            let from = if group == end.0 { end.1 } else { 0 };
+            if let Some(offset) = self.next_code(cursor, from, sections) {
+                return (group, offset) < start;
+            }
         }
+        false
+    }
+
+    /// Where the first code of the cursor's group lies from `from` on.
+    fn next_code(&self, cursor: &mut Cursor, from: u64, sections: &[SectionSlot]) -> Option<u64> {
         while let Some(object) = self.objects.get(cursor.object) {
             if cursor.section >= object.section_count {
                 (cursor.object, cursor.section) = (cursor.object.saturating_add(1), 0);
@@ -96,7 +114,7 @@ impl Index<'_, '_> {
             }
             let at = object.first_section.saturating_add(cursor.section as usize);
             let offset = sections.get(at).and_then(|slot| match slot.state {
-                SectionState::Placed(group) if group as u8 == end.0 && slot.size > 0 => {
+                SectionState::Placed(group) if group as u8 == cursor.group && slot.size > 0 => {
                     Some(slot.offset)
                 }
                 _ => None,
@@ -108,12 +126,13 @@ impl Index<'_, '_> {
                 let is_code = header.flags.contains(SectionFlags::EXECINSTR);
                 (is_code && !is_gathered(file, &header, self.gathers)).then_some(())
             };
-            if let Some(offset) = offset.filter(|offset| *offset >= end.1 && is_code().is_some()) {
-                return start.0 != end.0 || offset < start.1;
+            let offset = offset.filter(|offset| *offset >= from && is_code().is_some());
+            if offset.is_some() {
+                return offset;
             }
             cursor.section = cursor.section.wrapping_add(1);
         }
-        false
+        None
     }
 
     /// Whether the last entry of a section says already that what follows cannot be unwound.

@@ -208,22 +208,14 @@ impl<A: Arch> Facts for SectionPass<'_, '_, A> {
         self.surroundings.addresses::<A>(slot, address, variable, self.place(record))
     }
 
-    fn may_go(&self, record: &Record) -> bool {
-        let rest = self.edits.get(self.next.get()..).unwrap_or_default();
-        let before = match rest.first() {
-            Some(first) if u64::from(first.place) >= record.offset => 0,
-            _ => rest.partition_point(|edit| u64::from(edit.place) < record.offset),
-        };
-        rest.get(before).is_some_and(|edit| u64::from(edit.place) == record.offset && !edit.stays)
+    // what may not has no edit that could be decided
+    fn may_go(&self, _: &Record) -> bool {
+        true
     }
 
     fn is_local_exec(&self, record: &Record) -> bool {
         let access = self.surroundings.options.thread_local;
         THREAD_LOCAL && self.definition(record).is_some_and(|slot| tls::is_local_exec(slot, access))
-    }
-
-    fn is_thread_local(&self, record: &Record) -> bool {
-        self.definition(record).is_some_and(tls::is_variable)
     }
 
     fn label(&self, record: &Record) -> Option<u64> {

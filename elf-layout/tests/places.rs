@@ -1,0 +1,126 @@
+//! Which places are noted at which code may become shorter.
+#![cfg(test)]
+#![cfg(all(feature = "alloc", feature = "edits", feature = "relax", feature = "thread-local"))]
+#![allow(clippy::unwrap_used, reason = "a test")]
+
+use elf_core::names::{EF_RISCV_RVC, EM_RISCV};
+use elf_core::{File, Name};
+use elf_layout::{Edit, ObjectSlot, SectionSlot, Storage, SymbolSlot};
+use elf_layout::{ExternalSymbol, HeapStorage, Layout, Options, Requirements};
+use reloc_riscv::Rv64;
+use reloc_riscv::riscv::*;
+
+mod support;
+use support::{CODE, Object, nobody};
+
+const RELAX: &[u8] = include_bytes!("../../fixtures/riscv64/relax.o");
+const BASE: u64 = 0x40_0000;
+
+fn options() -> Options {
+    Options { base: Some(BASE), executable: true, ..Options::default() }
+}
+
+/// Where others of the fixture are.
+fn outside(_: Name<'_>) -> Option<ExternalSymbol> {
+    Some(ExternalSymbol::new(BASE + 0x8000))
+}
+
+fn edits_of(file: File<'_>) -> usize {
+    let files = [file];
+    Requirements::of(&files).unwrap().with_edits::<Rv64>(&files).unwrap().edits
+}
+
+/// A section of so many bytes of code that do nothing, and the object.
+fn nops(size: usize) -> (Object, u32) {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    let text = object.section(".text", CODE, 4, &[0x01, 0].repeat(size / 2));
+    (object, text)
+}
+
+/// Padding that the file says to be longer than the section has no bytes that could go; nor has padding of none.
+#[test]
+fn bytes_that_are_not_there_do_not_go() {
+    for (padding, size, edits) in [(0, 14, 0), (6, 8, 1), (8, 14, 1), (10, 14, 1)] {
+        let (mut object, text) = nops(14);
+        let end = object.global("end", text, 8);
+        object.relocation(text, 8, R_RISCV_ALIGN, end, padding);
+        let bytes = object.build();
+        let files = [File::parse(&bytes).unwrap()];
+        assert_eq!(edits_of(files[0]), edits, "{padding}");
+        let mut room = HeapStorage::new();
+        let layout = room.plan::<Rv64>(&files, Options::default(), &mut nobody).unwrap();
+        assert_eq!(layout.section_size(0, text), Some(size), "{padding}");
+    }
+}
+
+/// What stands at an address of its own keeps its size.
+#[test]
+#[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
+fn sections_at_addresses_of_their_own_stay() {
+    for (address, size) in [(0, 8), (BASE + 0x100, 14)] {
+        let (mut object, text) = nops(14);
+        object.at(text, address);
+        let end = object.global("end", text, 8);
+        object.relocation(text, 8, R_RISCV_ALIGN, end, 6);
+        let mut bytes = object.build();
+        bytes[48] = EF_RISCV_RVC as u8;
+        let files = [File::parse(&bytes).unwrap()];
+        let mut room = HeapStorage::new();
+        let layout = room.plan::<Rv64>(&files, options(), &mut nobody).unwrap();
+        assert_eq!(layout.section_size(0, text), Some(size));
+    }
+}
+
+/// Lays out the fixture with room for so many edits.
+fn with_room<R>(
+    options: Options,
+    room: usize,
+    f: impl FnOnce(Option<Layout<'_, '_, Rv64>>) -> R,
+) -> R {
+    let files = [File::parse(RELAX).unwrap()];
+    let needed = Requirements::of(&files).unwrap();
+    let mut sections = vec![SectionSlot::default(); needed.sections];
+    let mut symbols = vec![SymbolSlot::default(); needed.symbols];
+    let storage = Storage {
+        objects: &mut [ObjectSlot::default(); 1],
+        sections: &mut sections,
+        symbols: &mut symbols,
+        names: &mut [],
+        edits: &mut vec![Edit::default(); room],
+    };
+    f(Layout::plan(&files, options, storage, &mut outside).ok())
+}
+
+/// Once there is any, it is taken by paddings alone where code is to stay, and by no upper part that would go only for an address that
+/// is counted from the global pointer.
+#[test]
+fn room_is_taken_where_something_may_go() {
+    let least =
+        |options| (1..).find(|room| with_room(options, *room, |layout| layout.is_some())).unwrap();
+    let file = File::parse(RELAX).unwrap();
+    let count = |kind| {
+        let tables = file.sections().iter().filter_map(|it| file.relocations(&it).unwrap());
+        tables.map(|it| it.iter().filter(|record| record.r#type == kind).count()).sum::<usize>()
+    };
+    let paddings = least(Options { relax: false, ..options() });
+    assert_eq!(paddings, count(R_RISCV_ALIGN));
+    let [with, without] =
+        [true, false].map(|global_pointer| least(Options { global_pointer, ..options() }));
+    assert_eq!(with - without, count(R_RISCV_PCREL_HI20));
+    assert!(without > paddings && edits_of(file) >= with);
+}
+
+#[test]
+fn storage_that_was_used_gives_the_same() {
+    let files = [File::parse(RELAX).unwrap()];
+    let mut room = HeapStorage::new();
+    let mut images = [vec![], vec![]];
+    for image in &mut images {
+        let mut layout = room.plan::<Rv64>(&files, options(), &mut outside).unwrap();
+        layout.set_static_tls_block(layout.executable_tls_block());
+        image.resize(layout.size() as usize, 0);
+        layout.write(image, BASE).unwrap();
+    }
+    assert!(images[0] == images[1]);
+}
