@@ -168,6 +168,8 @@ fn branches_arrive_in_the_state_of_the_target() {
         &[fixture!("lifetime")],
         &[fixture!("lifetime-last")],
         &[fixture!("indirect-gcc12")],
+        // what both call has stubs of both states
+        &[fixture!("threads-cpp"), fixture!("threads-second")],
         &[fixture!("threads-a-gcc12-O2-arm-nopic"), fixture!("threads-b-gcc12-O2-arm-nopic")],
     ];
     let mut total = [0, 0];

@@ -6,14 +6,11 @@ mod support;
 use elf_core::SectionFlags;
 use elf_core::names::*;
 use elf_layout::{ErrorKind, FRAGMENT_ROOM, Options, SymbolAddress};
+use reloc_x86::x86_64::{R_X86_64_32S, R_X86_64_64, R_X86_64_PLT32, R_X86_64_REX_GOTPCRELX};
 use support::{
     BASE, CODE, Object, Place, READ, WRITE, half, image, laid_out, plan, process, refused, word,
 };
 
-const R_X86_64_64: u32 = 1;
-const R_X86_64_PLT32: u32 = 4;
-const R_X86_64_32S: u32 = 11;
-const R_X86_64_REX_GOTPCRELX: u32 = 42;
 const LARGE: SectionFlags = SectionFlags::X86_64_LARGE;
 
 /// A length of 0 follows each table that says how to unwind (LSB, "Exception Frames"): what is writable, code, empty or named otherwise is none.
@@ -253,6 +250,29 @@ fn images_are_smaller_than_half_of_all_addresses() {
         plan(&[object.build()], Options::default(), &mut |_| None, |layout| match layout {
             Ok(layout) => assert_eq!((layout.size(), fits), (size, true)),
             Err(error) => assert_eq!((error.kind, fits), (ErrorKind::TooLarge, false)),
+        });
+    }
+}
+
+/// An address is a constant of 32 bits in code only where it is known to be one.
+#[test]
+#[cfg_attr(not(feature = "relax"), ignore = "needs the feature relax")]
+fn addresses_in_code_are_low() {
+    // cmp variable@GOTPCREL(%rip), %rax
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 1, &[0x48, 0x3b, 0x05, 0, 0, 0, 0]);
+    let data = object.section(".data", WRITE, 8, &[0; 8]);
+    let variable = object.global("variable", data, 0);
+    object.relocation(text, 3, R_X86_64_REX_GOTPCRELX, variable, -4);
+    for (base, is_low) in [(Some(BASE), true), (Some(0x7f00_0000_0000), false), (None, false)] {
+        let options = Options { base, ..Options::default() };
+        plan(&[object.build()], options, &mut |_| None, |layout| {
+            let layout = layout.unwrap();
+            let mut image = vec![0; layout.size() as usize];
+            layout.write(&mut image, base.unwrap_or(BASE)).unwrap();
+            let start = layout.section(0, text).unwrap() as usize;
+            // cmp $variable, %rax
+            assert_eq!(image[start..].starts_with(&[0x48, 0x81, 0xf8]), is_low, "{base:x?}");
         });
     }
 }

@@ -249,6 +249,9 @@ mod tests {
         ] {
             assert_eq!(edits.spot(offset).keeps(size), keeps, "{offset} {size}");
         }
+        // over the end of one of which nothing goes
+        let whole = [Edit { kept: 8, ..Edit::default() }];
+        assert!(Edits::new(&whole).spot(4).keeps(8));
         let runs = [(0, 6, 0), (12, 4, 6), (20, 8, 10), (30, 10, 18)];
         assert!(edits.runs(40).eq(runs));
     }
