@@ -27,7 +27,8 @@
 //! # What is not as with `dlopen`
 //!
 //! The dynamic loader knows nothing of such a library: the program's `dlsym`, `dladdr` and `dl_iterate_phdr` do not find it, and libraries that are
-//! opened later do not bind to it; [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. Libraries
+//! opened later do not bind to it, nor do those that it needs, unless they are [given](LibraryLoader::needed): what it has under a name of theirs (a variable of an
+//! inline function, by clang) is there twice then. [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. Libraries
 //! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them, a `dlsym` (`RTLD_DEFAULT`, `RTLD_NEXT`), and a `dlopen` that looks into
 //! the folders of the library (`DT_RUNPATH`), which gives no handle of one out of bytes. A library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
 //! this one does not need. Versions that only say what a dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library
