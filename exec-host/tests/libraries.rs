@@ -173,7 +173,8 @@ fn thread_local_variables() {
 #[test]
 fn thread_local_variables_of_sections() {
     let gold = of_this_machine("ld.gold");
-    if Command::new(gold).arg("--version").output().is_err() {
+    let says = Command::new(gold).arg("--version").output();
+    if !says.is_ok_and(|output| output.status.success()) {
         println!("skipped: thread_local_variables_of_sections: needs {gold}");
         return;
     }
