@@ -322,16 +322,19 @@ impl Drop for Unit {
 /// What a defined symbol is in an image with this bias, whose threads have this block.
 pub(crate) fn define(symbol: &Symbol, bias: u64, block: Option<&StaticTlsBlock>) -> Definition {
     match symbol.r#type() {
-        STT_TLS => {
-            let tp_offset = block.and_then(|block| block.tp_offset);
-            let tp_offset = tp_offset.map(|start| start.wrapping_add_unsigned(symbol.value));
-            let module = block.map_or(0, |block| block.module);
-            Definition::ThreadLocal { module, offset: symbol.value, tp_offset }
-        }
+        STT_TLS => in_block(symbol.value, block),
         _ if symbol.shndx == SHN_ABS => Definition::Address(symbol.value),
         STT_GNU_IFUNC => Definition::Indirect(symbol.value.wrapping_add(bias)),
         _ => Definition::Address(symbol.value.wrapping_add(bias)),
     }
+}
+
+/// A variable at an offset of a library's block.
+pub(crate) fn in_block(offset: u64, block: Option<&StaticTlsBlock>) -> Definition {
+    let tp_offset = block.and_then(|block| block.tp_offset);
+    let tp_offset = tp_offset.map(|start| start.wrapping_add_unsigned(offset));
+    let module = block.map_or(0, |block| block.module);
+    Definition::ThreadLocal { module, offset, tp_offset }
 }
 
 impl Drop for Loaded {

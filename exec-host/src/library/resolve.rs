@@ -4,6 +4,7 @@ use super::d_runtime;
 use super::definition::Definition;
 use super::error::LibraryError;
 use super::late::LateFunctions;
+use super::loaded::in_block;
 use super::scope::{Answer, Own, Scope};
 use crate::Host;
 use crate::machine::resolver;
@@ -200,25 +201,25 @@ impl<'r, 's> Resolver<'r, 's> {
             let block = self.block()?;
             return Some((block.module, 0, block.tp_offset));
         }
-        match self.definition(index, true)? {
+        let definition = match self.definition(index, true)? {
+            // a weak one that nobody has
+            Definition::Address(0) => return Some((0, 0, Some(0))),
+            Definition::Address(_) => self.in_own_block(index)?,
+            definition => definition,
+        };
+        match definition {
             Definition::ThreadLocal { module, offset, tp_offset } => {
                 Some((module, offset, tp_offset))
             }
-            // a weak one that nobody has
-            Definition::Address(0) => Some((0, 0, Some(0))),
-            _ => self.in_own_block(index),
+            _ => None,
         }
     }
 
-    /// The same of a local symbol that is none of a variable: gold asks for the module of a section.
-    fn in_own_block(&self, index: u32) -> Option<(u64, u64, Option<i64>)> {
+    /// What a local symbol stands for that is none of a variable: gold asks for the module of a section.
+    fn in_own_block(&self, index: u32) -> Option<Definition> {
         let symbol = self.own.exports.as_ref()?.symbols().get(index).ok()?;
-        if symbol.binding() != STB_LOCAL {
-            return None;
-        }
-        let block = self.block()?;
-        let tp_offset = block.tp_offset.map(|start| start.wrapping_add_unsigned(symbol.value));
-        Some((block.module, symbol.value, tp_offset))
+        let block = self.block().filter(|_| symbol.binding() == STB_LOCAL)?;
+        Some(in_block(symbol.value, Some(&block)))
     }
 
     /// A stub for a function that nobody has, if it may be looked for when it is called.
