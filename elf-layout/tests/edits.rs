@@ -5,14 +5,14 @@
 use elf_core::names::{EM_RISCV, SHT_RISCV_ATTRIBUTES, STB_GLOBAL, STT_TLS};
 use elf_core::{ApplyErrorKind, File, Name, Role, SectionFlags};
 use elf_layout::{
-    Edit, Error, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
-    SectionSlot, StaticTlsBlock, Storage, SymbolSlot, ThreadLocal,
+    Error, ErrorKind, ExternalSymbol, ImageMode, Layout, Options, Requirements, StaticTlsBlock,
+    ThreadLocal,
 };
 use reloc_riscv::Rv64;
 use reloc_riscv::riscv::*;
 
 mod support;
-use support::{CODE, Object, Place, WRITE};
+use support::{CODE, Object, Place, WRITE, with_edits};
 
 const RELAX: &[u8] = include_bytes!("../../fixtures/riscv64/relax.o");
 const BASE: u64 = 0x40_0000;
@@ -40,18 +40,7 @@ fn laid_out<R>(
     room: usize,
     f: impl FnOnce(Result<Layout<'_, '_, Rv64>, Error>) -> R,
 ) -> R {
-    let files = [File::parse(bytes).unwrap()];
-    let needed = Requirements::of(&files).unwrap();
-    let mut sections = vec![SectionSlot::default(); needed.sections];
-    let mut symbols = vec![SymbolSlot::default(); needed.symbols];
-    let storage = Storage {
-        objects: &mut [ObjectSlot::default(); 1],
-        sections: &mut sections,
-        symbols: &mut symbols,
-        names: &mut [],
-        edits: &mut vec![Edit::default(); room],
-    };
-    f(Layout::plan(&files, options, storage, &mut |name| outside(name)))
+    with_edits(bytes, options, room, outside, f)
 }
 
 /// The same with the fixture.

@@ -5,13 +5,12 @@
 
 use elf_core::names::{EF_RISCV_RVC, EM_RISCV};
 use elf_core::{File, Name};
-use elf_layout::{Edit, ObjectSlot, SectionSlot, Storage, SymbolSlot};
-use elf_layout::{ExternalSymbol, HeapStorage, Layout, Options, Requirements};
+use elf_layout::{ExternalSymbol, HeapStorage, Options, Requirements};
 use reloc_riscv::Rv64;
 use reloc_riscv::riscv::*;
 
 mod support;
-use support::{CODE, Object, nobody};
+use support::{CODE, Object, nobody, with_edits};
 
 const RELAX: &[u8] = include_bytes!("../../fixtures/riscv64/relax.o");
 const BASE: u64 = 0x40_0000;
@@ -72,32 +71,14 @@ fn sections_at_addresses_of_their_own_stay() {
     }
 }
 
-/// Lays out the fixture with room for so many edits.
-fn with_room<R>(
-    options: Options,
-    room: usize,
-    f: impl FnOnce(Option<Layout<'_, '_, Rv64>>) -> R,
-) -> R {
-    let files = [File::parse(RELAX).unwrap()];
-    let needed = Requirements::of(&files).unwrap();
-    let mut sections = vec![SectionSlot::default(); needed.sections];
-    let mut symbols = vec![SymbolSlot::default(); needed.symbols];
-    let storage = Storage {
-        objects: &mut [ObjectSlot::default(); 1],
-        sections: &mut sections,
-        symbols: &mut symbols,
-        names: &mut [],
-        edits: &mut vec![Edit::default(); room],
-    };
-    f(Layout::plan(&files, options, storage, &mut outside).ok())
-}
-
 /// Once there is any, it is taken by paddings alone where code is to stay, and by no upper part that would go only for an address that
 /// is counted from the global pointer.
 #[test]
 fn room_is_taken_where_something_may_go() {
-    let least =
-        |options| (1..).find(|room| with_room(options, *room, |layout| layout.is_some())).unwrap();
+    let is_enough = |options, room| {
+        with_edits::<Rv64, _>(RELAX, options, room, outside, |layout| layout.is_ok())
+    };
+    let least = |options| (1..).find(|room| is_enough(options, *room)).unwrap();
     let file = File::parse(RELAX).unwrap();
     let count = |kind| {
         let tables = file.sections().iter().filter_map(|it| file.relocations(&it).unwrap());

@@ -7,9 +7,9 @@
 pub(crate) mod placement;
 
 use elf_core::names::*;
-use elf_core::{File, Name, SectionFlags};
+use elf_core::{Arch, File, Name, SectionFlags};
 use elf_layout::{
-    Error, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
+    Edit, Error, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
     SymbolSlot,
 };
 use reloc_x86::X86_64;
@@ -478,4 +478,24 @@ pub(crate) fn word(image: &[u8], offset: u64) -> u64 {
 /// The four bytes at `offset`, as a signed number.
 pub(crate) fn half(image: &[u8], offset: u64) -> i64 {
     i32::from_le_bytes(image[offset as usize..][..4].try_into().unwrap()).into()
+}
+
+/// Lays out an object with room for so many edits.
+pub(crate) fn with_edits<A: Arch, R>(
+    bytes: &[u8],
+    options: Options,
+    room: usize,
+    mut outside: impl FnMut(Name<'_>) -> Option<ExternalSymbol>,
+    f: impl FnOnce(Result<Layout<'_, '_, A>, Error>) -> R,
+) -> R {
+    let files = [File::parse(bytes).unwrap()];
+    let needed = Requirements::of(&files).unwrap();
+    let storage = Storage {
+        objects: &mut [ObjectSlot::default(); 1],
+        sections: &mut vec![SectionSlot::default(); needed.sections],
+        symbols: &mut vec![SymbolSlot::default(); needed.symbols],
+        names: &mut [],
+        edits: &mut vec![Edit::default(); room],
+    };
+    f(Layout::plan(&files, options, storage, &mut outside))
 }
