@@ -153,7 +153,9 @@ impl Unwinding {
     /// Each is relocated, was [checked](check), if it is an `.eh_frame` a length of 0 ends it, and it stays where it is, as it is, until this is
     /// dropped.
     pub(crate) unsafe fn register(tables: Vec<Table>, code: &[Range<u64>], extent: Extent) -> Self {
-        let asks = tables.is_empty() || hook::is_in_place();
+        // beside LLVM's there may be one that does not ask
+        let may_ask = !format::REGISTERS || format::of_llvm().is_none();
+        let asks = tables.is_empty() || may_ask && hook::is_in_place();
         let others = if tables.is_empty() { Unwinders::default() } else { format::others() };
         let addresses = |is_wanted: bool| {
             tables.iter().map(|table| table.address).filter(|_| is_wanted).collect()
