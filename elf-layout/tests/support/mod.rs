@@ -499,3 +499,23 @@ pub(crate) fn with_edits<A: Arch, R>(
     };
     f(Layout::plan(&files, options, storage, &mut outside))
 }
+
+/// Why an object is refused.
+pub(crate) fn refused_by<A: Arch>(bytes: &[u8]) -> Error {
+    outcome::<A>(&[bytes]).unwrap_err()
+}
+
+/// Whether objects can be laid out together.
+pub(crate) fn outcome<A: Arch>(objects: &[&[u8]]) -> Result<(), Error> {
+    let files: Vec<File<'_>> = objects.iter().map(|bytes| File::parse(bytes).unwrap()).collect();
+    let mut objects = [ObjectSlot::default(); 3];
+    let (mut sections, mut symbols) = ([SectionSlot::default(); 64], [SymbolSlot::default(); 128]);
+    let storage = Storage {
+        objects: &mut objects,
+        sections: &mut sections,
+        symbols: &mut symbols,
+        names: &mut [0; 256],
+        edits: &mut [],
+    };
+    Layout::<A>::plan(&files, Options::default(), storage, &mut nobody).map(|_| ())
+}
