@@ -18,11 +18,14 @@ use crate::views::encoding::encoding_of;
 use crate::views::header::FileHeader;
 use crate::views::section::{CompressionHeader, SectionFlags, SectionHeader};
 use crate::views::segment::ProgramHeader;
+use core::ops::Range;
 
 /// An ELF file in memory, of either class and byte order.
 #[derive(Clone, Copy)]
 pub struct File<'a> {
     bytes: &'a [u8],
+    /// How many bytes the file has: those at hand, or more.
+    size: u64,
     encoding: Encoding,
     header: FileHeader,
     sections: Table<'a, SectionHeader>,
@@ -67,6 +70,7 @@ impl<'a> File<'a> {
         let section_names = StringTable::default();
         let mut file = Self {
             bytes,
+            size: bytes.len() as u64,
             encoding,
             header,
             sections,
@@ -86,6 +90,28 @@ impl<'a> File<'a> {
     /// # Errors
     /// As [`parse`](Self::parse), but for sections. Extended numbering is not resolved.
     pub fn parse_segments(bytes: &'a [u8]) -> Result<Self, Error> {
+        Self::parse_beginning(bytes, bytes.len() as u64)
+    }
+
+    /// The same of a file of `size` bytes of which only the first are at hand: loaders that read segments straight to where they go need
+    /// no more. What lies behind them is [`ErrorKind::Outside`] to all who ask for its bytes.
+    ///
+    /// ```
+    /// use elf_core::File;
+    /// use elf_core::names::PT_LOAD;
+    ///
+    /// let device = include_bytes!("../../fixtures/x86_64/libshared.so");
+    /// let file = File::parse_beginning(&device[..1024], device.len() as u64)?;
+    /// for segment in file.segments().iter().filter(|segment| segment.r#type == PT_LOAD) {
+    ///     let range = file.segment_range(&segment)?;
+    ///     println!("read {} bytes at {:#x}", range.end - range.start, range.start);
+    /// }
+    /// # Ok::<(), elf_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`parse_segments`](Self::parse_segments).
+    pub fn parse_beginning(bytes: &'a [u8], size: u64) -> Result<Self, Error> {
         let encoding = encoding_of(bytes)?;
         let header = entry::row::<FileHeader>(bytes, encoding, 0, 0)?;
         let segments = match header.program_header_count {
@@ -97,13 +123,29 @@ impl<'a> File<'a> {
         };
         let (sections, section_names) = (Table::empty(), StringTable::default());
         let section_names_index = 0;
-        Ok(Self { bytes, encoding, header, sections, segments, section_names, section_names_index })
+        let size = size.max(bytes.len() as u64);
+        Ok(Self {
+            bytes,
+            size,
+            encoding,
+            header,
+            sections,
+            segments,
+            section_names,
+            section_names_index,
+        })
     }
 
-    /// All bytes of the file.
+    /// All bytes of the file that are at hand.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
+    }
+
+    /// How many bytes the file has.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
     }
 
     /// Class and byte order.
@@ -178,6 +220,19 @@ impl<'a> File<'a> {
             0 => Ok(&[]),
             size => slices::bytes(self.bytes, "segment data", segment.offset, size),
         }
+    }
+
+    /// Where the bytes of a segment are in the file, at hand or not.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Outside`] if they leave the file.
+    pub fn segment_range(&self, segment: &ProgramHeader) -> Result<Range<u64>, Error> {
+        let (start, size) = (segment.offset, segment.file_size);
+        let end = start.checked_add(size).filter(|end| size == 0 || *end <= self.size);
+        end.map(|end| start..end).ok_or_else(|| {
+            let kind = ErrorKind::Outside { what: "segment data", count: 1, file: self.size };
+            Error { at: start, kind }
+        })
     }
 
     /// The compression header of a section with `SHF_COMPRESSED` and the compressed bytes behind it.

@@ -45,7 +45,7 @@ impl<'a> Image<'a> {
             symbols,
             gnu: dynamic.gnu_hash_table()?,
             hash: dynamic.hash_table()?,
-            versions: dynamic.versions()?,
+            versions: dynamic.versions_of(&symbols)?,
         }))
     }
 }
@@ -55,6 +55,24 @@ impl<'a> Exports<'a> {
     #[must_use]
     pub const fn symbols(&self) -> SymbolTable<'a> {
         self.symbols
+    }
+
+    /// The symbol of this index in the dynamic symbol table.
+    ///
+    /// # Errors
+    /// If there is none.
+    #[inline]
+    pub fn symbol(&self, index: u32) -> Result<Symbol, Error> {
+        Ok(self.symbols.get(index)?)
+    }
+
+    /// The name of a symbol of that table.
+    ///
+    /// # Errors
+    /// If the string table does not hold it.
+    #[inline]
+    pub fn name_of(&self, symbol: &Symbol) -> Result<Name<'a>, Error> {
+        Ok(self.symbols.name_of(symbol)?)
     }
 
     /// What the symbol of this index asks for, when a relocation names it.
@@ -88,7 +106,7 @@ impl<'a> Exports<'a> {
     /// file has it in its table.
     #[must_use]
     pub fn hash_of(&self, symbol: u32) -> Option<u32> {
-        self.gnu?.hash_of(symbol)
+        self.gnu.as_ref()?.hash_of(symbol)
     }
 
     /// The symbol that a reference means, as ld.so decides: of the version that it states, or without one if the file has none of that

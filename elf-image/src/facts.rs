@@ -18,7 +18,9 @@ pub struct TlsTemplate<'a> {
     pub offset: u64,
     /// Bytes of a thread's copy.
     pub size: u64,
-    /// The first of them, as the file has them; the others are zero.
+    /// How many of them the file has; the others are zero.
+    pub file_size: u64,
+    /// The first of them, as the file has them; none if they are not [at hand](elf_core::File::parse_beginning).
     pub data: &'a [u8],
     /// Alignment of the copies: a power of two.
     pub alignment: u64,
@@ -100,12 +102,12 @@ impl<'a> Image<'a> {
     /// [`ErrorKind::FileSize`], [`ErrorKind::Alignment`].
     pub fn tls(&self) -> Result<Option<TlsTemplate<'a>>, Error> {
         let Some((number, header)) = self.loaded(PT_TLS)? else { return Ok(None) };
-        let data = self.file().segment_data(&header)?;
+        let data = self.file().segment_data(&header).unwrap_or_default();
         let alignment = header.alignment.max(1);
         if !alignment.is_power_of_two() {
             return Err(Error::of(number, ErrorKind::Alignment(alignment)));
         }
-        let (address, size) = (header.address, data.len() as u64);
+        let (address, size) = (header.address, header.file_size);
         if size > header.memory_size {
             let kind = ErrorKind::FileSize { file: size, memory: header.memory_size };
             return Err(Error::of(number, kind));
@@ -116,7 +118,7 @@ impl<'a> Image<'a> {
             None if size == 0 => 0,
             None => return Err(Error::of(number, ErrorKind::Outside { address, size })),
         };
-        Ok(Some(TlsTemplate { offset, size: header.memory_size, data, alignment }))
+        Ok(Some(TlsTemplate { offset, size: header.memory_size, file_size: size, data, alignment }))
     }
 
     /// Offset and size in the image of the table that finds unwinding rules (`PT_GNU_EH_FRAME`).

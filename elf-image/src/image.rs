@@ -25,6 +25,10 @@ pub struct Image<'a> {
     alignment: u64,
     /// What is added to a virtual address to get that which segments are placed by; nothing if the segments differ in it.
     shift: Option<u64>,
+    /// The number behind that of the last segment that is loaded.
+    end: u32,
+    /// The dynamic section, if it was [found](Self::with_dynamic) once for all.
+    dynamic: Option<DynamicSection<'a>>,
 }
 
 /// A segment that is loaded.
@@ -37,7 +41,11 @@ pub struct LoadSegment<'a> {
     pub offset: u64,
     /// Bytes in memory.
     pub size: u64,
-    /// Those that are in the file; the others are zero.
+    /// How many of them are in the file, from `file_offset` on; the others are zero.
+    pub file_size: u64,
+    /// Where they are in the file.
+    pub file_offset: u64,
+    /// Those that are in the file; none if they are not all [at hand](File::parse_beginning).
     pub data: &'a [u8],
     /// Its permissions.
     pub flags: SegmentFlags,
@@ -60,8 +68,8 @@ impl<'a> Image<'a> {
         let (mut before, mut address_before) = (0, 0);
         let (mut shift, mut first_shift) = (true, 0);
         let mut left = SEGMENTS;
-        let mut next = 0;
-        while let Some((number, header)) = next_loaded(&file, &mut next) {
+        let (mut next, mut behind) = (0, 0);
+        while let Some((number, header)) = next_loaded(&file, &mut next, u32::MAX) {
             let fail = |kind| Error::of(number, kind);
             let is_first = left == SEGMENTS;
             left = left.checked_sub(1).ok_or(fail(ErrorKind::TooMany { limit: SEGMENTS }))?;
@@ -79,7 +87,7 @@ impl<'a> Image<'a> {
             if file_size > memory_size {
                 return Err(fail(ErrorKind::FileSize { file: file_size, memory: memory_size }));
             }
-            file.segment_data(&header).map_err(|error| fail(ErrorKind::Elf(error)))?;
+            file.segment_range(&header).map_err(|error| fail(ErrorKind::Elf(error)))?;
             let end_here = end_of(address, memory_size, limit);
             let end_here =
                 end_here.filter(|_| end_of(header.address, memory_size, limit).is_some());
@@ -96,6 +104,7 @@ impl<'a> Image<'a> {
             }
             shift &= first_shift == distance;
             (before, address_before, end) = (number, address, end_here);
+            behind = next;
         }
         if left == SEGMENTS {
             return Err(Error::new(ErrorKind::NoSegments));
@@ -105,7 +114,8 @@ impl<'a> Image<'a> {
             return Err(Error::new(ErrorKind::TooLarge { address: start, size }));
         }
         let (alignment, shift) = (low.wrapping_add(1), shift.then_some(first_shift));
-        Ok(Self { file, addresses, start, size, alignment, shift })
+        let (end, dynamic) = (behind, None);
+        Ok(Self { file, addresses, start, size, alignment, shift, end, dynamic })
     }
 
     /// The file.
@@ -119,10 +129,35 @@ impl<'a> Image<'a> {
     /// # Errors
     /// [`ErrorKind::Outside`] if it is not what is loaded at its address, and if the table of its strings is not in the file.
     pub fn dynamic(&self) -> Result<Option<DynamicSection<'a>>, Error> {
+        if self.dynamic.is_some() {
+            return Ok(self.dynamic);
+        }
         if self.loaded(PT_DYNAMIC)?.is_none() {
             return Ok(None);
         }
         Ok(self.file.dynamic_by_segment()?)
+    }
+
+    /// The same image, which need not look for its dynamic section again at each question: for who asks many.
+    ///
+    /// # Errors
+    /// As [`dynamic`](Self::dynamic).
+    pub fn with_dynamic(self) -> Result<Self, Error> {
+        Ok(Self { dynamic: self.dynamic()?, ..self })
+    }
+
+    /// The same, where the bytes of the segment of the dynamic section were read by themselves, not with the
+    /// [beginning](File::parse_beginning) of the file.
+    ///
+    /// # Errors
+    /// As [`dynamic`](Self::dynamic).
+    pub fn with_dynamic_in(self, bytes: &'a [u8]) -> Result<Self, Error> {
+        let Some((_, header)) = self.loaded(PT_DYNAMIC)? else { return Ok(self) };
+        let (address, size) = (header.address, header.file_size);
+        let bytes = usize::try_from(size).ok().and_then(|size| bytes.get(..size));
+        let bytes = bytes.ok_or(Error::new(ErrorKind::Outside { address, size }))?;
+        let dynamic = self.file.dynamic_in(header.offset, bytes)?;
+        Ok(Self { dynamic: Some(dynamic), ..self })
     }
 
     /// The first segment of this type, with its number: what is loaded at its address is what it has in the file.
@@ -130,13 +165,12 @@ impl<'a> Image<'a> {
         let mut segments = (0..u32::MAX).zip(self.file.segments().iter());
         let found = segments.find(|(_, header)| header.r#type == r#type);
         let Some((number, header)) = found else { return Ok(None) };
-        let data = self.file.segment_data(&header);
-        let data = data.map_err(|error| Error::of(number, ErrorKind::Elf(error)))?;
+        let range = self.file.segment_range(&header);
+        range.map_err(|error| Error::of(number, ErrorKind::Elf(error)))?;
         let ProgramHeader { address, file_size: size, offset, .. } = header;
-        let at = self.file.bytes_at("segment data", address).ok();
-        let is_there = |(at, rest): (u64, &[u8])| at == offset && data.len() <= rest.len();
+        let is_there = |(at, rest): (u64, u64)| at == offset && size <= rest;
         // of nothing it matters to nobody
-        if size != 0 && !at.is_some_and(is_there) {
+        if size != 0 && !self.file.loaded_at(address).is_some_and(is_there) {
             return Err(Error::of(number, ErrorKind::Outside { address, size }));
         }
         Ok(Some((number, header)))
@@ -223,13 +257,15 @@ impl<'a> Image<'a> {
     /// The segments that are loaded, in order: they rise, and do not overlap.
     #[must_use]
     pub const fn segments(&self) -> Segments<'a> {
-        Segments { file: self.file, addresses: self.addresses, start: self.start, next: 0 }
+        let Self { file, addresses, start, end, .. } = *self;
+        Segments { file, addresses, start, next: 0, end }
     }
 
     /// Fills the memory: what segments have in the file, and zeros for all else.
     ///
     /// # Errors
-    /// [`ErrorKind::Memory`] if it has not [`size`](Self::size) bytes: nothing is written then.
+    /// [`ErrorKind::Memory`] if it has not [`size`](Self::size) bytes, and if what segments have is not [at hand](File::parse_beginning):
+    /// nothing is written then.
     pub fn write(&self, memory: &mut [u8]) -> Result<(), Error> {
         self.fill(memory, |rest| rest.fill(0))
     }
@@ -245,6 +281,7 @@ impl<'a> Image<'a> {
     /// Copies the segments; `zero` is given what is between them and behind.
     fn fill(&self, memory: &mut [u8], zero: impl Fn(&mut [u8])) -> Result<(), Error> {
         self.check_memory(memory)?;
+        self.check_data()?;
         let mut at = 0usize;
         for LoadSegment { offset, data, .. } in self.segments() {
             let start = usize::try_from(offset).unwrap_or(usize::MAX);
@@ -259,6 +296,19 @@ impl<'a> Image<'a> {
         }
         if let Some(rest) = memory.get_mut(at..) {
             zero(rest);
+        }
+        Ok(())
+    }
+
+    /// Fails unless what segments have in the file is at hand.
+    fn check_data(&self) -> Result<(), Error> {
+        if self.file.bytes().len() as u64 == self.file.size() {
+            return Ok(());
+        }
+        let mut next = 0;
+        while let Some((number, header)) = next_loaded(&self.file, &mut next, self.end) {
+            let data = self.file.segment_data(&header);
+            data.map_err(|error| Error::of(number, ErrorKind::Elf(error)))?;
         }
         Ok(())
     }
@@ -313,17 +363,21 @@ pub struct Segments<'a> {
     start: u64,
     /// Number of the program header that is looked at next.
     next: u32,
+    /// That of the first that is not looked at.
+    end: u32,
 }
 
 impl<'a> Iterator for Segments<'a> {
     type Item = LoadSegment<'a>;
 
     fn next(&mut self) -> Option<LoadSegment<'a>> {
-        let (number, header) = next_loaded(&self.file, &mut self.next)?;
+        let (number, header) = next_loaded(&self.file, &mut self.next, self.end)?;
         Some(LoadSegment {
             number,
             offset: place(&header, self.addresses).wrapping_sub(self.start),
             size: header.memory_size,
+            file_size: header.file_size,
+            file_offset: header.offset,
             data: self.file.segment_data(&header).unwrap_or_default(),
             flags: header.flags,
         })
@@ -332,10 +386,10 @@ impl<'a> Iterator for Segments<'a> {
 
 impl core::iter::FusedIterator for Segments<'_> {}
 
-/// The next header of a segment that takes memory, with its number.
-fn next_loaded(file: &File<'_>, next: &mut u32) -> Option<(u32, ProgramHeader)> {
+/// The next header of a segment that takes memory, before that of number `end`, with its number.
+fn next_loaded(file: &File<'_>, next: &mut u32, end: u32) -> Option<(u32, ProgramHeader)> {
     loop {
-        let number = *next;
+        let number = Some(*next).filter(|number| *number < end)?;
         let header = usize::try_from(number).ok().and_then(|index| file.segments().get(index))?;
         *next = number.saturating_add(1);
         if header.r#type == PT_LOAD && header.memory_size != 0 {

@@ -53,6 +53,71 @@ fn word(memory: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(memory[at..at + 8].try_into().unwrap())
 }
 
+/// Of a file whose first segment and dynamic section alone are at hand all is known that a loader asks for; what is to be copied is refused.
+#[test]
+fn beginnings() {
+    for (name, bytes) in FILES {
+        let whole = parse(bytes).unwrap();
+        let segments = whole.file().segments();
+        let data = |r#type| segments.iter().find(|it| it.r#type == r#type).unwrap();
+        let (first, dynamic) = (data(PT_LOAD), data(PT_DYNAMIC));
+        let read = dynamic.offset as usize..(dynamic.offset + dynamic.file_size) as usize;
+        let beginning = &bytes[..first.file_size as usize];
+        let file = File::parse_beginning(beginning, bytes.len() as u64).unwrap();
+        assert_eq!(file.size(), bytes.len() as u64);
+        let image = Image::parse(file, AddressKind::Virtual).unwrap();
+        assert!(image.dynamic().is_err(), "{name}");
+        let image = image.with_dynamic_in(&bytes[read.clone()]).unwrap();
+        assert_eq!((image.start(), image.size()), (whole.start(), whole.size()));
+        assert_eq!(image.facts(), whole.facts());
+        let tables = |image: &Image<'_>| -> Vec<_> {
+            image.relocations().map(|table| table.unwrap().into_iter().count()).collect()
+        };
+        assert_eq!(tables(&image), tables(&whole), "{name}");
+        let names = |image: &Image<'_>| -> Vec<_> {
+            let exports = image.exports().unwrap().unwrap();
+            let symbols = 0..exports.symbols().len() as u32;
+            symbols.map(|index| exports.reference(index).unwrap().name.to_string()).collect()
+        };
+        assert_eq!(names(&image), names(&whole), "{name}");
+        for (one, other) in image.segments().zip(whole.segments()) {
+            assert_eq!(
+                (one.number, one.offset, one.size, one.file_offset, one.file_size, one.flags),
+                (
+                    other.number,
+                    other.offset,
+                    other.size,
+                    other.file_offset,
+                    other.file_size,
+                    other.flags
+                )
+            );
+            assert_eq!(other.data.len() as u64, other.file_size);
+        }
+        let tls = |image: &Image<'_>| {
+            image.tls().unwrap().map(|it| (it.offset, it.size, it.file_size, it.alignment))
+        };
+        assert_eq!(tls(&image), tls(&whole), "{name}");
+        let mut memory = vec![0xcc; image.size() as usize];
+        let refused = image.write(&mut memory).unwrap_err();
+        assert!(
+            matches!(refused.kind, ErrorKind::Elf(_)) && refused.segment.is_some(),
+            "{refused}"
+        );
+        assert!(memory.iter().all(|byte| *byte == 0xcc));
+        // less of either
+        let short = image.with_dynamic_in(&bytes[read.start..read.end - 1]).map(drop);
+        assert!(matches!(short.unwrap_err().kind, ErrorKind::Outside { .. }));
+        assert!(File::parse_beginning(&bytes[..40], bytes.len() as u64).is_err());
+        // a file that says more than it has
+        let file = File::parse_beginning(beginning, first.file_size).unwrap();
+        assert!(Image::parse(file, AddressKind::Virtual).is_err(), "{name}");
+        // found once
+        let image = whole.with_dynamic().unwrap();
+        assert_eq!(tables(&image), tables(&whole), "{name}");
+    }
+}
+
 /// The places as `readelf -r` has them, and what the ABI says is there.
 #[test]
 fn relocated_words() {

@@ -7,6 +7,7 @@ use crate::descriptions;
 use crate::library_words::{self, Place};
 use crate::memory::{Mapping, MappingOptions};
 use core::ops::ControlFlow;
+use core::sync::atomic::{AtomicBool, Ordering};
 use exec_core::sync::{Mutex, MutexGuard};
 use std::collections::BTreeMap;
 
@@ -17,8 +18,14 @@ fn moved() -> MutexGuard<'static, BTreeMap<u64, u64>> {
     MOVED.lock()
 }
 
+/// Whether there are any: in most processes there are none, and all that libraries refer to is asked for.
+static ANY: AtomicBool = AtomicBool::new(false);
+
 /// Where the variable is now that the dynamic loader has at `address`.
 pub(crate) fn current(address: u64) -> u64 {
+    if !ANY.load(Ordering::Acquire) {
+        return address;
+    }
     moved().get(&address).copied().unwrap_or(address)
 }
 
@@ -53,6 +60,7 @@ pub(crate) unsafe fn move_variable(address: u64, size: u64, limit: Option<u64>) 
         return false;
     }
     moved.insert(address, new);
+    ANY.store(true, Ordering::Release);
     true
 }
 

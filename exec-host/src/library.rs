@@ -51,6 +51,7 @@ mod hashes;
 mod inside;
 mod late;
 mod later;
+mod library_file;
 mod load;
 mod loaded;
 mod members;
@@ -79,8 +80,9 @@ use core::fmt;
 use definition::Definition;
 use elf_core::Name;
 use elf_image::SymbolReference;
-use file::FilePages;
-use loaded::{Bytes, Held};
+use file::{FilePages, OpenFile};
+use library_file::LibraryFile;
+use loaded::Held;
 use needed::{Find, Given, Named, Needed};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -203,8 +205,9 @@ impl<'s> LibraryLoader<'s> {
         self,
         bytes: impl AsRef<[u8]> + Send + Sync + 'static,
     ) -> Result<Library, Error> {
+        let content = LibraryFile::new(Arc::new(bytes))?;
         // SAFETY: as the caller guarantees.
-        unsafe { self.load(Arc::new(bytes), None, None) }
+        unsafe { self.load(content, None, None) }
     }
 
     /// Loads the library that the file at `path` is, as [`open`](Self::open) does: faster, because its pages are mapped from the file instead
@@ -238,11 +241,18 @@ impl<'s> LibraryLoader<'s> {
                 }
             };
         }
+        let file = OpenFile::new(path)?;
         // who is told of a library is shown all of its file
+        let may_map = self.observers.is_empty();
+        let beginning = may_map.then(|| file.beginning()).flatten();
+        let content = match beginning.and_then(LibraryFile::of_beginning) {
+            Some(content) => content,
+            // SAFETY: as the caller guarantees.
+            None => LibraryFile::new(Arc::new(unsafe { file.whole(may_map) }?))?,
+        };
+        let in_file = file.into_pages().filter(|_| may_map);
         // SAFETY: as the caller guarantees.
-        let (bytes, in_file) = unsafe { file::read(path, self.observers.is_empty()) }?;
-        // SAFETY: as the caller guarantees.
-        unsafe { self.load(Arc::new(bytes), in_file.as_ref(), Some(path)) }
+        unsafe { self.load(content, in_file.as_ref(), Some(path)) }
     }
 
     /// Loads what the bytes are, but for pages `in_file`, of the file at `path`.
@@ -251,7 +261,7 @@ impl<'s> LibraryLoader<'s> {
     /// As for [`open`](Self::open).
     unsafe fn load(
         mut self,
-        bytes: Bytes,
+        content: LibraryFile,
         in_file: Option<&FilePages>,
         path: Option<&Path>,
     ) -> Result<Library, Error> {
@@ -270,7 +280,7 @@ impl<'s> LibraryLoader<'s> {
             is_lazy: self.is_lazy,
         };
         // SAFETY: the caller guarantees the library.
-        unsafe { load::load(bytes, in_file, &mut given, self.folder.as_deref()) }.map(Library)
+        unsafe { load::load(content, in_file, &mut given, self.folder.as_deref()) }.map(Library)
     }
 }
 
@@ -359,7 +369,8 @@ impl Library {
     }
 
     /// The function that `address` is in, mangled if it was so, and how many bytes behind its start: for backtraces. Of functions that are not
-    /// exported the name is known if the file has its symbol table (`.symtab`) still.
+    /// exported the name is known if the file has its symbol table (`.symtab`) still; of a library that was opened as a [file](LibraryLoader::open_file),
+    /// if that was there, unchanged, when this was first called.
     #[must_use]
     pub fn symbol_at(&self, address: u64) -> Option<(Name<'_>, u64)> {
         let functions = self.0.functions();

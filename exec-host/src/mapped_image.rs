@@ -4,14 +4,14 @@ mod fill;
 
 use crate::error::Error;
 use crate::library::LibraryError;
-use crate::library::file::FilePages;
+use crate::library::file::{FilePages, read_whole};
 use crate::memory::{HUGE_PAGE, Mapping, MappingOptions, POPULATED};
 use crate::word;
 use core::ops::Range;
-use elf_core::SegmentFlags;
-use elf_image::{Image, LoadSegment, PageRange, RelativeRows};
+use elf_core::{File, SegmentFlags};
+use elf_image::{AddressKind, Image, LoadSegment, PageRange, RelativeRows};
 use fill::{LARGE, large};
-use std::fs::File;
+use std::fs;
 
 /// An image in memory.
 #[derive(Debug)]
@@ -57,9 +57,17 @@ impl MappedImage {
             return Err(Error::WriteExecute);
         }
         let mapped = in_file.and_then(|FilePages(file)| Self::of_file(image, &pages, page, file));
-        match mapped {
-            Some(mapped) => Ok(mapped),
-            None => Self::copied(image, pages, page),
+        match (mapped, in_file) {
+            (Some(mapped), _) => Ok(mapped),
+            (None, Some(FilePages(file)))
+                if image.file().bytes().len() as u64 != image.file().size() =>
+            {
+                let whole = read_whole(file, image.file().size())?;
+                let whole = File::parse_segments(whole.as_ref()).map_err(elf_image::Error::from);
+                let whole = whole.and_then(|file| Image::parse(file, AddressKind::Virtual));
+                Self::copied(&whole.map_err(LibraryError::from)?, pages, page)
+            }
+            (None, _) => Self::copied(image, pages, page),
         }
     }
 
@@ -112,12 +120,12 @@ impl MappedImage {
     }
 
     /// Pages of the file, with the permissions that they keep; none if they cannot be had.
-    fn of_file(image: &Image<'_>, pages: &[PageRange], page: u64, file: &File) -> Option<Self> {
+    fn of_file(image: &Image<'_>, pages: &[PageRange], page: u64, file: &fs::File) -> Option<Self> {
         if image.is_fixed() || !are_apart(image, page) {
             return None;
         }
         let first = image.segments().next()?;
-        let from = file_offset(image, &first)?;
+        let from = first.file_offset;
         let (size, alignment) = (pages.iter().map(|range| range.size).sum(), image.alignment());
         // the first segment's pages, and room for the others
         let large = large(image).filter(|_| alignment <= page);
@@ -138,10 +146,10 @@ impl MappedImage {
                 mapped.is_filled = false;
                 continue;
             }
-            let place = file_offset(image, &segment)?.wrapping_sub(segment.offset);
+            let place = segment.file_offset.wrapping_sub(segment.offset);
             let has_pages = is_first && place == from;
             // pages of the file that are there already get what permissions they want
-            if has_pages && segment.data.len() as u64 == segment.size {
+            if has_pages && segment.file_size == segment.size {
                 if open_flags(&segment) != open_flags(&first) {
                     let start = mapped.offset(segment.offset);
                     let in_page = start % page;
@@ -152,7 +160,7 @@ impl MappedImage {
                 continue;
             }
             let is_there = has_pages && segment.number == first.number;
-            mapped.map(&segment, (file, file_offset(image, &segment)?), is_there, page).ok()?;
+            mapped.map(&segment, file, is_there, page).ok()?;
         }
         mapped.is_closed = true;
         if let Some((offset, size)) = image.relro()
@@ -180,26 +188,26 @@ impl MappedImage {
     fn map(
         &mut self,
         segment: &LoadSegment<'_>,
-        (file, from): (&File, u64),
+        file: &fs::File,
         is_there: bool,
         page: u64,
     ) -> Result<(), Error> {
-        let (start, size) = (self.offset(segment.offset), segment.data.len() as u64);
+        let (start, size) = (self.offset(segment.offset), segment.file_size);
         let in_page = start % page;
         let (first, size) = (start.wrapping_sub(in_page), size.saturating_add(in_page));
         let end = start.saturating_add(segment.size).next_multiple_of(page);
         let mut filled = first;
-        if !segment.data.is_empty() {
+        if segment.file_size != 0 {
             filled = first.saturating_add(size).next_multiple_of(page);
             if !is_there {
-                let from = (file, from.wrapping_sub(in_page));
+                let from = (file, segment.file_offset.wrapping_sub(in_page));
                 self.memory.map_file(first, size, from, open_flags(segment))?;
             }
         }
         if end > filled {
             self.memory.renew(filled, end.wrapping_sub(filled), segment.flags)?;
         }
-        if segment.size > segment.data.len() as u64 && filled > first {
+        if segment.size > segment.file_size && filled > first {
             let rest = first.saturating_add(size) as usize..filled as usize;
             self.memory.bytes_mut().get_mut(rest).unwrap_or_default().fill(0);
         }
@@ -358,29 +366,26 @@ pub(crate) fn open_words(open: Option<&[Range<u64>]>) -> Range<u64> {
     }
 }
 
+/// Whether a segment is filled with a copy of what the file has of it, even where others are mapped from it.
+pub(crate) fn is_large(image: &Image<'_>) -> bool {
+    large(image).is_some()
+}
+
 /// The permissions of a segment's pages while it is relocated.
 fn open_flags(segment: &LoadSegment<'_>) -> SegmentFlags {
     let is_writable = segment.flags.contains(SegmentFlags::WRITE);
     if is_writable { segment.flags | SegmentFlags::READ } else { segment.flags }
 }
 
-/// Where the file has a segment.
-fn file_offset(image: &Image<'_>, segment: &LoadSegment<'_>) -> Option<u64> {
-    let number = usize::try_from(segment.number).ok()?;
-    image.file().segments().get(number).map(|header| header.offset)
-}
-
 /// Whether each segment has pages of its own, which the file has at places of pages, and none is filled up with zeros that nobody writes to.
 fn are_apart(image: &Image<'_>, page: u64) -> bool {
-    let headers = image.file().segments();
     let mut end = 0;
     image.segments().all(|segment| {
-        let header = usize::try_from(segment.number).ok().and_then(|number| headers.get(number));
-        let is_even = header.is_some_and(|it| (it.address ^ it.offset).is_multiple_of(page));
         let start = image.start().wrapping_add(segment.offset);
+        let is_even = (start ^ segment.file_offset).is_multiple_of(page);
         let is_apart = start - start % page >= end;
         end = start.saturating_add(segment.size);
-        let is_whole = segment.data.len() as u64 == segment.size;
+        let is_whole = segment.file_size == segment.size;
         is_even
             && is_apart
             && !segment.flags.is_empty()

@@ -121,6 +121,40 @@ fn pages_are_mapped() {
     }
 }
 
+/// Functions that are not shown are in a table that is read when somebody asks for their names, of the file that was opened.
+#[test]
+fn names_of_what_is_not_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let source =
+        "__attribute__((noinline)) static long long hidden(void) { __asm__(\"\"); return 7; }
+        long long first(void) { return (long)hidden; }
+        long long last(void) { return hidden(); }";
+    let path = compile(folder.path(), source, &["-Wl,-z,separate-code"]);
+    let library = open(&path).unwrap();
+    let hidden = call(&library, "first") as u64 & !u64::from(cfg!(target_arch = "arm"));
+    assert_eq!(library.symbol_at(hidden), Some(("hidden".into(), 0)));
+    let last = library.function("last").unwrap() & !u64::from(cfg!(target_arch = "arm"));
+    assert_eq!(library.symbol_at(last), Some(("last".into(), 0)));
+    // it is known from now on
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(library.symbol_at(hidden), Some(("hidden".into(), 0)));
+    for is_there in [false, true] {
+        let path = compile(folder.path(), source, &["-Wl,-z,separate-code"]);
+        let library = open(&path).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        if is_there {
+            // the number of the file that is gone may be its own
+            std::fs::write(&path, [&bytes[..], &[0]].concat()).unwrap();
+        }
+        let hidden = call(&library, "first") as u64 & !u64::from(cfg!(target_arch = "arm"));
+        assert_eq!(library.symbol_at(hidden), None);
+        let last = library.function("last").unwrap() & !u64::from(cfg!(target_arch = "arm"));
+        assert_eq!(library.symbol_at(last), Some(("last".into(), 0)));
+        assert_eq!(call(&library, "last"), 7);
+    }
+}
+
 /// Words among code that are relocated: the page becomes the library's own.
 #[test]
 fn words_in_code_are_relocated() {

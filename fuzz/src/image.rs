@@ -51,6 +51,9 @@ fn load<A: Arch>(file: File<'_>, addresses: AddressKind) {
     if image.size() > IMAGE {
         return;
     }
+    if let Some(beginning) = sink.result(File::parse_beginning(file.bytes(), u64::MAX)) {
+        sink.result(Image::parse(beginning, addresses).and_then(Image::with_dynamic));
+    }
     let mut memory = vec![0xcc; image.size() as usize];
     let base = if image.is_fixed() { image.start() } else { image.start() ^ 0x4000_0000 };
     sink.result(image.write(&mut memory));

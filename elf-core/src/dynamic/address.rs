@@ -9,7 +9,7 @@ impl<'a> File<'a> {
     /// The file offset of what is loaded at `address`: by the first `PT_LOAD` segment whose bytes in the file hold it.
     #[must_use]
     pub fn offset_of(&self, address: u64) -> Option<u64> {
-        self.loaded(address).map(|(offset, _)| offset)
+        self.loaded_at(address).map(|(offset, _)| offset)
     }
 
     /// The file offset of what is loaded at `address`, and the bytes from there to the end of its segment in the file.
@@ -19,12 +19,13 @@ impl<'a> File<'a> {
     /// segment leaves the file.
     pub fn bytes_at(&self, what: &'static str, address: u64) -> Result<(u64, &'a [u8]), Error> {
         let missing = Error { at: 0, kind: ErrorKind::NoAddress { what, address } };
-        let (offset, size) = self.loaded(address).ok_or(missing)?;
+        let (offset, size) = self.loaded_at(address).ok_or(missing)?;
         Ok((offset, slices::bytes(self.bytes(), what, offset, size)?))
     }
 
-    /// File offset of what is loaded at `address`, and the bytes that its segment has from there.
-    fn loaded(&self, address: u64) -> Option<(u64, u64)> {
+    /// The file offset of what is loaded at `address`, and how many bytes its segment has in the file from there on.
+    #[must_use]
+    pub fn loaded_at(&self, address: u64) -> Option<(u64, u64)> {
         self.segments().iter().filter(|segment| segment.r#type == PT_LOAD).find_map(|segment| {
             let from_start = address.checked_sub(segment.address)?;
             // of those that say so, more bytes than the memory has are in no memory

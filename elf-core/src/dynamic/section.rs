@@ -47,6 +47,38 @@ pub struct DynamicSection<'a> {
     at: u64,
     entries: Table<'a, Dynamic>,
     strings: StringTable<'a>,
+    tags: Tags,
+}
+
+/// Which tags there may be: most that are asked for are in no section. Small machines have no room for it, and look.
+#[derive(Clone, Copy, Debug)]
+struct Tags(#[cfg(target_pointer_width = "64")] u64);
+
+#[cfg(target_pointer_width = "64")]
+impl Tags {
+    /// A bit for each tag, which few share with another one.
+    fn of(entries: Table<'_, Dynamic>) -> Self {
+        Self(entries.iter().fold(0, |tags, entry| tags | Self::bit(entry.tag.cast_unsigned())))
+    }
+
+    const fn bit(tag: u64) -> u64 {
+        1 << (tag % 64)
+    }
+
+    const fn may_have(self, tag: u64) -> bool {
+        self.0 & Self::bit(tag) != 0
+    }
+}
+
+#[cfg(not(target_pointer_width = "64"))]
+impl Tags {
+    const fn of(_: Table<'_, Dynamic>) -> Self {
+        Self()
+    }
+
+    const fn may_have(self, _: u64) -> bool {
+        true
+    }
 }
 
 impl<'a> File<'a> {
@@ -73,7 +105,8 @@ impl<'a> File<'a> {
         };
         let strings = self.string_table(section.link, "sh_link")?;
         let entries = before_null(self.rows(&section)?);
-        Ok(Some(DynamicSection { file: *self, at: section.offset, entries, strings }))
+        let (at, tags) = (section.offset, Tags::of(entries));
+        Ok(Some(DynamicSection { file: *self, at, entries, strings, tags }))
     }
 
     /// The dynamic section by the segment of type `PT_DYNAMIC`, its strings by `DT_STRTAB` and `DT_STRSZ`.
@@ -86,21 +119,36 @@ impl<'a> File<'a> {
         else {
             return Ok(None);
         };
-        let entries =
-            Table::parse_bytes(self.bytes(), self.encoding(), segment.offset, segment.file_size)?;
+        let (at, size) = (segment.offset, segment.file_size);
+        let entries = Table::parse_bytes(self.bytes(), self.encoding(), at, size)?;
+        self.dynamic_of(at, entries).map(Some)
+    }
+
+    /// The dynamic section with these bytes, which are those at offset `at` of the file, its strings by `DT_STRTAB` and `DT_STRSZ`: where
+    /// that segment was read, and not what is before it.
+    ///
+    /// # Errors
+    /// As [`dynamic_by_segment`](Self::dynamic_by_segment).
+    pub fn dynamic_in(&self, at: u64, bytes: &'a [u8]) -> Result<DynamicSection<'a>, Error> {
+        let entries = Table::parse_bytes(bytes, self.encoding(), 0, bytes.len() as u64);
+        self.dynamic_of(at, entries.map_err(|error| Error { at, ..error })?)
+    }
+
+    fn dynamic_of(
+        &self,
+        at: u64,
+        entries: Table<'a, Dynamic>,
+    ) -> Result<DynamicSection<'a>, Error> {
         let entries = before_null(entries);
-        let mut found = DynamicSection {
-            file: *self,
-            at: segment.offset,
-            entries,
-            strings: StringTable::default(),
-        };
+        let strings = StringTable::default();
+        let tags = Tags::of(entries);
+        let mut found = DynamicSection { file: *self, at, entries, strings, tags };
         if let Some((at, data)) =
             found.table("dynamic string table", DT_STRTAB, found.value(DT_STRSZ))?
         {
             found.strings = StringTable::new(data, at);
         }
-        Ok(Some(found))
+        Ok(found)
     }
 }
 
@@ -143,6 +191,9 @@ impl<'a> DynamicSection<'a> {
     /// The number or address of the entry with this tag (`DT_*`); of several the last one's, as dynamic linkers read them.
     #[must_use]
     pub fn value(&self, tag: u64) -> Option<u64> {
+        if !self.tags.may_have(tag) {
+            return None;
+        }
         let mut entries = self.entries.iter().rev();
         entries.find(|entry| entry.tag == tag.cast_signed()).map(|entry| entry.value)
     }
@@ -243,6 +294,21 @@ impl<'a> DynamicSection<'a> {
     /// [`ErrorKind::NoAddress`] or [`ErrorKind::Outside`] if a list is not in the file; else as
     /// [`symbol_table`](Self::symbol_table).
     pub fn versions(&self) -> Result<Option<Versions<'a>>, Error> {
+        self.versions_with(|| Ok(self.symbol_table()?.map(|symbols| symbols.len())))
+    }
+
+    /// The same, for who knows how many symbols there are, and has not to ask the hash table once more.
+    ///
+    /// # Errors
+    /// As [`versions`](Self::versions), but for those of [`symbol_table`](Self::symbol_table).
+    pub fn versions_of(&self, symbols: &SymbolTable<'a>) -> Result<Option<Versions<'a>>, Error> {
+        self.versions_with(|| Ok(Some(symbols.len())))
+    }
+
+    fn versions_with(
+        &self,
+        count: impl FnOnce() -> Result<Option<usize>, Error>,
+    ) -> Result<Option<Versions<'a>>, Error> {
         let indices = self.table("symbol versions", DT_VERSYM, None)?;
         let list = |tag, count| {
             let count = self
@@ -258,9 +324,9 @@ impl<'a> DynamicSection<'a> {
             return Ok(None);
         }
         let encoding = self.file.encoding();
-        let indices = match (indices, self.symbol_table()?) {
-            (Some((at, _)), Some(symbols)) => {
-                Table::parse(self.file.bytes(), encoding, at, symbols.len() as u64)?
+        let indices = match (indices, count()?) {
+            (Some((at, _)), Some(count)) => {
+                Table::parse(self.file.bytes(), encoding, at, count as u64)?
             }
             _ => Table::empty(),
         };

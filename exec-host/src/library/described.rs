@@ -1,9 +1,10 @@
 //! Where libraries are and what they are called: what `dladdr` says of their addresses.
 
+use super::library_file::LibraryFile;
 use core::ffi::c_char;
+use elf_core::Symbol;
 use elf_core::names::{STB_LOCAL, STT_TLS};
-use elf_core::{File, Symbol};
-use elf_image::{AddressKind, Exports, Image};
+use elf_image::Exports;
 use exec_core::sync::RwLock;
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -12,14 +13,11 @@ use std::sync::Arc;
 /// Libraries by where they begin.
 static LIBRARIES: RwLock<BTreeMap<u64, Known>> = RwLock::new(BTreeMap::new());
 
-/// Bytes of a file, whatever holds them.
-type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
-
 struct Known {
     end: u64,
     bias: u64,
     name: CString,
-    bytes: Bytes,
+    content: Arc<LibraryFile>,
 }
 
 /// A library that is known as long as this lives.
@@ -36,9 +34,15 @@ pub(crate) struct Description {
 
 impl Described {
     /// Makes the library known whose memory begins at `start`.
-    pub(crate) fn enter(start: u64, end: u64, bias: u64, name: &[u8], bytes: &Bytes) -> Self {
+    pub(crate) fn enter(
+        start: u64,
+        end: u64,
+        bias: u64,
+        name: &[u8],
+        content: &Arc<LibraryFile>,
+    ) -> Self {
         let name = CString::new(name).unwrap_or_default();
-        let known = Known { end, bias, name, bytes: Arc::clone(bytes) };
+        let known = Known { end, bias, name, content: Arc::clone(content) };
         LIBRARIES.write().insert(start, known);
         Self(start)
     }
@@ -67,8 +71,7 @@ pub(crate) fn at(address: u64) -> Option<Description> {
 impl Known {
     /// The symbol that is nearest before an address and has it, as ld.so decides: of those that the library shows.
     fn symbol_at(&self, address: u64) -> Option<(u64, *const c_char)> {
-        let file = File::parse_segments((*self.bytes).as_ref()).ok()?;
-        let exports = Image::parse(file, AddressKind::Virtual).ok()?.exports().ok()??;
+        let exports = self.content.exports()?;
         let symbols = (0..exports.symbols().len() as u32).filter_map(|index| {
             let symbol = exports.symbols().get(index).ok()?;
             has(&symbol, address.wrapping_sub(self.bias)).then_some(symbol)
@@ -77,7 +80,7 @@ impl Known {
         let nearest =
             symbols.reduce(|one, other| if other.value > one.value { other } else { one });
         let nearest = nearest?;
-        Some((nearest.value.wrapping_add(self.bias), name(&exports, &nearest)?))
+        Some((nearest.value.wrapping_add(self.bias), name(exports, &nearest)?))
     }
 }
 

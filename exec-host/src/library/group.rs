@@ -2,12 +2,12 @@
 
 use super::error::LibraryError;
 use super::handle::Handle;
-use super::loaded::{Bytes, Member, image};
+use super::library_file::LibraryFile;
+use super::loaded::Member;
 use super::needed::{self, Given};
 use crate::error::Error;
 use elf_core::names::{
     DF_1_NOOPEN, DF_1_NOW, DF_1_PIE, DF_BIND_NOW, DT_AUXILIARY, DT_BIND_NOW, DT_FILTER, DT_NEEDED,
-    PT_DYNAMIC,
 };
 use elf_core::{Name, SegmentFlags};
 use elf_image::{DynamicFacts, Image};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// A library that is to be loaded.
 pub(crate) struct Node {
-    pub(crate) bytes: Bytes,
+    pub(crate) content: Arc<LibraryFile>,
     /// Its own name (`DT_SONAME`).
     pub(crate) name: Box<[u8]>,
     /// By which it is needed; nothing of the one that is opened.
@@ -50,18 +50,12 @@ pub(crate) enum Edge {
 const MOST: usize = 1024;
 
 impl Node {
-    fn new(bytes: Bytes, wanted: &[u8], parent: usize) -> Result<Self, LibraryError> {
-        let found = image((*bytes).as_ref())?;
-        let nothing = || refused("a file without a dynamic section");
-        // one with debugging information only has the program headers still
-        let mut segments = found.file().segments().iter();
-        if segments.any(|segment| segment.r#type == PT_DYNAMIC && segment.file_size == 0) {
-            return Err(nothing());
-        }
+    fn new(content: LibraryFile, wanted: &[u8], parent: usize) -> Result<Self, LibraryError> {
+        let content = Arc::new(content);
+        let (found, dynamic) = (content.image(), content.dynamic());
         let facts = found.facts()?;
-        refuse(&found, &facts)?;
-        let dynamic = found.dynamic()?.ok_or_else(nothing)?;
-        let name: Box<[u8]> = needed::name(&dynamic)?.as_bytes().into();
+        refuse(found, &facts)?;
+        let name: Box<[u8]> = needed::name(dynamic)?.as_bytes().into();
         let file = if name.is_empty() { wanted.into() } else { name.clone() };
         let binds_now = facts.flags & DF_BIND_NOW != 0
             || facts.flags_1 & DF_1_NOW != 0
@@ -69,7 +63,7 @@ impl Node {
         let (wanted, folder) = (wanted.into(), None);
         let (needed, stand_ins, kept) = (Vec::new(), Vec::new(), None);
         Ok(Self {
-            bytes,
+            content,
             name,
             wanted,
             folder,
@@ -102,11 +96,11 @@ impl Node {
 /// # Safety
 /// Constructors of libraries run that the dynamic loader opens.
 pub(crate) unsafe fn collect(
-    bytes: Bytes,
+    content: LibraryFile,
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Vec<Node>, Error> {
-    let mut first = Node::new(bytes, &[], 0)?;
+    let mut first = Node::new(content, &[], 0)?;
     if let Some(path) = given.path {
         first.file = path.as_os_str().as_bytes().into();
     }
@@ -138,10 +132,10 @@ pub(crate) fn explain(nodes: &[Node], index: usize, error: Error) -> Error {
 }
 
 /// The library of this number, who needs it, and so on up to the one that is opened: their numbers and files.
-fn needers(nodes: &[Node], index: usize) -> Vec<(usize, Bytes)> {
+fn needers(nodes: &[Node], index: usize) -> Vec<(usize, Arc<LibraryFile>)> {
     let (mut chain, mut index) = (Vec::new(), index);
     while let Some(node) = nodes.get(index) {
-        chain.push((index, Arc::clone(&node.bytes)));
+        chain.push((index, Arc::clone(&node.content)));
         if index == 0 {
             break;
         }
@@ -160,15 +154,14 @@ struct Found {
 
 /// What the first library of the chain needs, in order, and what stands in for it.
 unsafe fn edges(
-    chain: &[(usize, Bytes)],
+    chain: &[(usize, Arc<LibraryFile>)],
     nodes: &mut Vec<Node>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Found, LibraryError> {
     let mut needers = Vec::new();
-    for (index, bytes) in chain {
-        let folder = folder.filter(|_| *index == 0).map(Path::to_owned);
-        needers.extend(image((**bytes).as_ref())?.dynamic()?.map(|dynamic| (dynamic, folder)));
+    for (index, content) in chain {
+        needers.push((content.dynamic(), folder.filter(|_| *index == 0)));
     }
     let (Some((dynamic, _)), Some((index, _))) = (needers.first(), chain.first()) else {
         return Ok(Default::default());
@@ -178,7 +171,7 @@ unsafe fn edges(
         let name = name.map_err(elf_image::Error::from)?;
         found.push((name, out_of_bytes(name, *index, nodes, given)?));
     }
-    let of_process = |handle| Edge::Member(Member::Process(Arc::new(handle)));
+    let of_process = |handle| Edge::Member(Member::Process(handle));
     let mut missing = Vec::new();
     for (name, edge) in found.iter_mut().filter(|(_, edge)| edge.is_none()) {
         *edge = needed::there(&needers, *name).map(of_process);
@@ -201,8 +194,7 @@ unsafe fn edges(
             let found = match out_of_bytes(name, *index, nodes, given) {
                 Ok(Some(edge)) => Ok(edge),
                 // SAFETY: as the caller guarantees.
-                Ok(None) => unsafe { needed::of_loader(&needers, name) }
-                    .map(|handle| Edge::Member(Member::Process(Arc::new(handle)))),
+                Ok(None) => unsafe { needed::of_loader(&needers, name) }.map(of_process),
                 Err(error) => Err(error),
             };
             match found {
@@ -242,7 +234,9 @@ fn out_of_bytes(
     if index >= MOST {
         return Err(failed(format!("more than {MOST} libraries are needed")));
     }
-    nodes.push(Node::new(bytes, wanted, parent).map_err(|error| failed(error.to_string()))?);
+    let content = LibraryFile::new(bytes);
+    let node = content.and_then(|content| Node::new(content, wanted, parent));
+    nodes.push(node.map_err(|error| failed(error.to_string()))?);
     Ok(Some(Edge::Node(index)))
 }
 

@@ -158,6 +158,12 @@ impl Handle {
         self.map().map(|map| map.dynamic.addr() as u64).filter(|address| *address != 0)
     }
 
+    /// Whether it is the program or what that was linked to, which nobody closes.
+    pub(crate) fn stays(&self) -> bool {
+        let here = self.inside();
+        here.is_some_and(|here| staying().iter().any(|range| range.contains(&here)))
+    }
+
     /// Whether one that it needs is asked before it.
     pub(crate) fn has_stand_ins(&self) -> bool {
         let map = self.map().filter(|map| !map.dynamic.is_null());

@@ -23,6 +23,8 @@ pub(crate) struct ProcessHashes {
     own: [u32; OWN.len()],
     /// In the order in which they were loaded: those that stay are asked first, in this order.
     libraries: Vec<Arc<Library>>,
+    /// The numbers of those that stay, but for such without names.
+    staying: Vec<usize>,
     /// The numbers of those that somebody may close.
     closable: Vec<usize>,
     /// Of all names, made for the first library with many symbols.
@@ -140,8 +142,12 @@ impl ProcessHashes {
         if STAYING.get().is_some_and(|filter| !filter.may_hold(hash)) {
             return false;
         }
-        let mut staying = self.libraries.iter().filter(|it| it.stays);
-        staying.any(|it| it.names.may_hold(hash)) || self.may_be_ours(hash)
+        self.staying().any(|(_, it)| it.names.may_hold(hash)) || self.may_be_ours(hash)
+    }
+
+    /// The libraries that stay and have names, with their numbers.
+    fn staying(&self) -> impl Iterator<Item = (usize, &Arc<Library>)> {
+        self.staying.iter().filter_map(|at| Some((*at, self.libraries.get(*at)?)))
     }
 
     /// Whether a library that somebody may close has a name with this hash, but for those of these numbers.
@@ -169,8 +175,7 @@ impl ProcessHashes {
             return Has::Nothing;
         }
         let passes = STAYING.get().is_none_or(|filter| filter.may_hold(hash));
-        let staying = self.libraries.iter().enumerate().filter(|(_, it)| passes && it.stays);
-        for (at, library) in staying {
+        for (at, library) in self.staying().filter(|_| passes) {
             let has = library.find(hash, name, version);
             if has != Has::Nothing {
                 // one that was loaded first for all (`LD_PRELOAD`)
@@ -222,9 +227,13 @@ impl ProcessHashes {
             ControlFlow::Continue(())
         });
         let own = OWN.map(|name| gnu_hash(Name::from(name)));
-        let closable = libraries.iter().enumerate().filter(|(_, it)| !it.stays).map(|(at, _)| at);
-        let closable = closable.collect();
-        Self { own, libraries, closable, all: OnceLock::new() }
+        let numbers = |is_in: &dyn Fn(&Library) -> bool| {
+            let numbered = libraries.iter().enumerate();
+            numbered.filter(|(_, library)| is_in(library)).map(|(at, _)| at).collect()
+        };
+        let staying = numbers(&|library| library.stays && !library.names.hashes().is_empty());
+        let closable = numbers(&|library| !library.stays);
+        Self { own, libraries, staying, closable, all: OnceLock::new() }
     }
 }
 

@@ -5,7 +5,8 @@ use super::file::FilePages;
 use super::group::{self, Node, explain};
 use super::inside;
 use super::late::LateFunctions;
-use super::loaded::{Bytes, Held, Loaded};
+use super::library_file::LibraryFile;
+use super::loaded::{Held, Loaded};
 use super::needed::Given;
 use super::order;
 use super::part::{Calls, Part};
@@ -24,12 +25,12 @@ use elf_core::names::DF_SYMBOLIC;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Loads the library that `bytes` are, but for `code`, and what it needs, and calls their constructors. `folder` is where it is said to be.
+/// Loads the library of this file, and what it needs, and calls their constructors. `folder` is where it is said to be.
 ///
 /// # Safety
 /// Its code is sound to call, constructors, resolvers and destructors above all, and that of libraries that it needs.
 pub(crate) unsafe fn load(
-    bytes: Bytes,
+    content: LibraryFile,
     in_file: Option<&FilePages>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
@@ -37,7 +38,7 @@ pub(crate) unsafe fn load(
     unwind::prepare();
     names::answer_libraries(inside::find);
     // SAFETY: as the caller guarantees.
-    let nodes = unsafe { group::collect(bytes, given, folder) }?;
+    let nodes = unsafe { group::collect(content, given, folder) }?;
     versions::check(&nodes)?;
     // SAFETY: as the caller guarantees.
     let Prepared { loaded, calls, shared, bound } = unsafe { prepare(&nodes, in_file, given) }?;
@@ -92,8 +93,7 @@ unsafe fn prepare(
         let in_file = in_file.filter(|_| index == 0);
         let part = Part::new(node, in_file, given.limit, count > 1);
         let part = part.map_err(|error| explain(nodes, index, error))?;
-        let exports = part.image.exports().map_err(LibraryError::from);
-        let exports = exports.map_err(|error| explain(nodes, index, error.into()))?;
+        let exports = node.content.exports();
         let is_symbolic = part.facts.is_symbolic || part.facts.flags & DF_SYMBOLIC != 0;
         let bias = part.mapped.bias;
         own.push(Own { file: &node.file, exports, bias, is_symbolic, block: Cell::new(None) });

@@ -4,6 +4,7 @@ use super::at_exit::{Coming, Ends};
 use super::definition::Definition;
 use super::described::Described;
 use super::handle::Handle;
+use super::library_file::LibraryFile;
 use crate::machine::resolver;
 use crate::memory::Mapping;
 use crate::observer::{LoadedFunction, LoadedLibrary, Observed};
@@ -14,15 +15,12 @@ use crate::unwind::Unwinding;
 use core::ops::{Deref, Range};
 use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::names::{SHN_ABS, STB_GNU_UNIQUE, STT_GNU_IFUNC, STT_TLS};
-use elf_core::{File, Name, Symbol};
-use elf_image::{AddressKind, Error, Exports, Image, SymbolReference};
+use elf_core::{Name, Symbol};
+use elf_image::{Exports, SymbolReference};
 use elf_layout::StaticTlsBlock;
 use exec_core::sync::{Mutex, OnceLock};
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
-
-/// Bytes of a file, whatever holds them.
-pub(crate) type Bytes = Arc<dyn AsRef<[u8]> + Send + Sync>;
 
 /// One that a library needs.
 #[derive(Clone)]
@@ -71,7 +69,7 @@ impl Drop for NeededLibraries {
 
 /// What a library consists of, in the order in which it goes.
 pub(crate) struct Loaded {
-    pub(crate) bytes: Bytes,
+    pub(crate) content: Arc<LibraryFile>,
     /// The name that others need it by (`DT_SONAME`).
     pub(crate) name: Box<[u8]>,
     /// The folder that it is said to be in.
@@ -110,15 +108,10 @@ impl core::fmt::Debug for Loaded {
     }
 }
 
-/// The image of a file.
-pub(crate) fn image(bytes: &[u8]) -> Result<Image<'_>, Error> {
-    Image::parse(File::parse_segments(bytes)?, AddressKind::Virtual)
-}
-
 impl Loaded {
-    /// The symbols that it shows. They were there when it was loaded.
-    pub(crate) fn exports(&self) -> Option<Exports<'_>> {
-        image((*self.bytes).as_ref()).ok()?.exports().ok()?
+    /// The symbols that it shows.
+    pub(crate) fn exports(&self) -> Option<&Exports<'_>> {
+        self.content.exports()
     }
 
     /// What a symbol of it is. Its relocations are done: resolvers may be called.
@@ -146,8 +139,10 @@ impl Loaded {
 
     /// Its functions, by rising address.
     pub(crate) fn functions(&self) -> Vec<LoadedFunction<'_>> {
-        let file = (*self.bytes).as_ref();
-        LoadedLibrary::new(file, Name(&self.name), self.bias, &self.code, &self.memory).functions()
+        let file = self.content.bytes();
+        let shown = self.exports().map(Exports::symbols);
+        LoadedLibrary::new(file, Name(&self.name), self.bias, &self.code, &self.memory, shown)
+            .functions()
     }
 
     pub(crate) fn is_code(&self, address: u64) -> bool {

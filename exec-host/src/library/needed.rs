@@ -2,16 +2,19 @@
 
 use super::error::LibraryError;
 use super::handle::Handle;
-use super::loaded::{Bytes, Held};
+use super::library_file::Bytes;
+use super::loaded::Held;
 use crate::observer::Observer;
 use crate::symbols::Symbols;
 use crate::threads::that_needs;
 use core::fmt;
 use elf_core::names::{DT_RPATH, DT_RUNPATH, DT_SONAME};
 use elf_core::{DynamicSection, Name};
+use exec_core::sync::Mutex;
+use std::collections::BTreeMap;
 use std::ffi::{CStr, CString};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Names of libraries that the dynamic loader has to load itself: they are one with it.
@@ -106,11 +109,11 @@ impl Given<'_> {
 }
 
 /// A library that needs another one, and the folder that it is in, if that is known.
-pub(crate) type Needer<'a> = (DynamicSection<'a>, Option<PathBuf>);
+pub(crate) type Needer<'a> = (&'a DynamicSection<'a>, Option<&'a Path>);
 
 /// The name that the dynamic loader knows what the first of `needers` needs by: a path may begin with the folder of who needs it.
 fn known_as(needers: &[Needer<'_>], name: Name<'_>) -> Result<CString, LibraryError> {
-    let folder = needers.first().and_then(|(_, folder)| folder.as_deref());
+    let folder = needers.first().and_then(|(_, folder)| *folder);
     let known = expanded(name.as_bytes(), folder).unwrap_or_else(|| name.as_bytes().into());
     CString::new(known).map_err(|error| failed(name, error.to_string()))
 }
@@ -120,8 +123,18 @@ fn failed(name: Name<'_>, cause: String) -> LibraryError {
 }
 
 /// What the first of `needers` needs by this name, if it is there: as for ld.so wherever it came from.
-pub(crate) fn there(needers: &[Needer<'_>], name: Name<'_>) -> Option<Handle> {
-    Handle::if_loaded(&known_as(needers, name).ok()?)
+pub(crate) fn there(needers: &[Needer<'_>], name: Name<'_>) -> Option<Arc<Handle>> {
+    /// Libraries that stay, by the names that they were asked for by: those lead to them as long as the process.
+    static STAYING: Mutex<BTreeMap<CString, Arc<Handle>>> = Mutex::new(BTreeMap::new());
+    let name = known_as(needers, name).ok()?;
+    if let Some(handle) = STAYING.lock().get(&name) {
+        return Some(Arc::clone(handle));
+    }
+    let handle = Arc::new(Handle::if_loaded(&name)?);
+    if handle.stays() {
+        STAYING.lock().insert(name, Arc::clone(&handle));
+    }
+    Some(handle)
 }
 
 /// Has the dynamic loader load what the first of `needers`, which the second needs, and so on, needs by these names, as it would for a library of its own: in the order
@@ -160,14 +173,14 @@ pub(crate) unsafe fn load(
 pub(crate) unsafe fn of_loader(
     needers: &[Needer<'_>],
     name: Name<'_>,
-) -> Result<Handle, LibraryError> {
+) -> Result<Arc<Handle>, LibraryError> {
     if let Some(handle) = there(needers, name) {
         return Ok(handle);
     }
     // SAFETY: as the caller guarantees.
     let kept = unsafe { load(needers, &[name]) }?;
     // it is there now, by this name
-    let handle = there(needers, name).or(kept);
+    let handle = there(needers, name).or(kept.map(Arc::new));
     handle.ok_or_else(|| failed(name, String::from("the dynamic loader does not say where it is")))
 }
 
@@ -181,7 +194,7 @@ pub(super) fn folders(needers: &[Needer<'_>]) -> Option<(u64, Vec<u8>)> {
     let of = |(dynamic, folder): &Needer<'_>, tag: u64| {
         let list = dynamic.texts(tag).next().and_then(Result::ok)?;
         let entries = list.as_bytes().split(|&byte| byte == b':' || byte == b';');
-        let entries = entries.filter_map(|entry| expanded(entry, folder.as_deref()));
+        let entries = entries.filter_map(|entry| expanded(entry, *folder));
         Some(entries.collect::<Vec<_>>().join(&b':'))
     };
     let (tag, list) = match needers.first().and_then(|needer| of(needer, DT_RUNPATH)) {

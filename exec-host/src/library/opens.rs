@@ -2,7 +2,7 @@
 //! knows nothing.
 
 use super::handle::Handle;
-use super::loaded::{Held, image};
+use super::loaded::Held;
 use super::needed;
 use crate::threads::that_needs;
 use core::ffi::{CStr, c_char, c_int, c_void};
@@ -52,8 +52,7 @@ unsafe fn in_folders(name: &CStr, flags: c_int, caller: u64) -> Option<*mut c_vo
         // SAFETY: as above.
         return Some(unsafe { libc::dlopen(name.as_ptr(), flags) });
     }
-    let dynamic = image((*library.bytes).as_ref()).ok()?.dynamic().ok()??;
-    let (tag, list) = needed::folders(&[(dynamic, library.folder.clone())])?;
+    let (tag, list) = needed::folders(&[(library.content.dynamic(), folder)])?;
     let (_file, path) = that_needs(&[name.to_bytes()], Some((tag, &list))).ok()?;
     let path = CString::new(path).ok()?;
     // what is found is opened as it is to be, but for what would hold for who needs it

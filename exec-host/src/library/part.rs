@@ -6,7 +6,7 @@ use super::error::LibraryError;
 use super::file::FilePages;
 use super::group::Node;
 use super::later::Later;
-use super::loaded::{Loaded, NeededLibraries, image};
+use super::loaded::{Loaded, NeededLibraries};
 use super::needed::Given;
 use super::relocate::{failed, relocate, width};
 use super::resolve::Resolver;
@@ -25,7 +25,7 @@ use elf_core::{
     ApplyError, Arch as _, Kind, Name, Record, Role, SectionMut, SegmentFlags, Stage,
     apply_dynamic, find,
 };
-use elf_image::{DynamicFacts, ErrorKind, Image, PageRange};
+use elf_image::{DynamicFacts, ErrorKind, Exports, Image, PageRange};
 use elf_layout::{ThreadLocal, TlsBlock};
 use exec_core::sync::OnceLock;
 use std::ffi::CString;
@@ -62,15 +62,14 @@ impl<'n> Part<'n> {
         limit: Option<u64>,
         has_others: bool,
     ) -> Result<Self, Error> {
-        let file: &[u8] = (*node.bytes).as_ref();
-        let image = image(file).map_err(LibraryError::from)?;
+        let image = *node.content.image();
         let header = image.file().header();
         if image.file().encoding().is_big_endian() && header.machine == Host::MACHINE {
             let reason = String::from("a library with big-endian data");
             return Err(LibraryError::Refused { reason }.into());
         }
         let mapped =
-            MappedImage::new(&image, in_file, limit.unwrap_or(image_limit(file.len() as u64)))?;
+            MappedImage::new(&image, in_file, limit.unwrap_or(image_limit(image.file().size())))?;
         let code = code(&mapped);
         // not all linkers set the flag
         let reaches_others = has_others
@@ -209,16 +208,20 @@ impl<'n> Part<'n> {
         let MappedImage { memory, pages, .. } = mapped;
         // what is declared last goes first: unwinders read the memory when they forget it, if an observer refuses the load
         let unwinding = registered.map_err(LibraryError::Unwinding)?;
-        let file = (*node.bytes).as_ref();
-        let shown = LoadedLibrary::new(file, Name(&node.name), bias, &code, &memory);
-        let observed = given.observers.iter().map(|observer| observer.library_loaded(&shown));
-        let observed = observed.filter_map(Result::transpose).collect::<Result<_, _>>();
-        let observed = observed.map_err(Error::Observer)?;
+        let mut observed = Vec::new();
+        if !given.observers.is_empty() {
+            let (file, name) = (node.content.bytes(), Name(&node.name));
+            let symbols = node.content.exports().map(Exports::symbols);
+            let shown = LoadedLibrary::new(file, name, bias, &code, &memory, symbols);
+            for observer in given.observers {
+                observed.extend(observer.library_loaded(&shown).map_err(Error::Observer)?);
+            }
+        }
         let (start, size) = (memory.address(), pages.iter().map(|range| range.size).sum());
         let end = start.saturating_add(size);
-        let described = Described::enter(start, end, bias, &node.file, &node.bytes);
+        let described = Described::enter(start, end, bias, &node.file, &node.content);
         let loaded = Loaded {
-            bytes: Arc::clone(&node.bytes),
+            content: Arc::clone(&node.content),
             name: node.name.clone(),
             folder: node.folder.clone(),
             bias,
@@ -273,7 +276,7 @@ fn threads(
         let none = TlsBlock { offset: 0, file_size: 0, size: 0, alignment: 1 };
         return is_used.then(|| Threads::new(&none, &[], ThreadLocal::AsCompiled)).transpose();
     };
-    let (file_size, size) = (block.data.len() as u64, block.size);
+    let (file_size, size) = (block.file_size, block.size);
     let block = TlsBlock { offset: block.offset, file_size, size, alignment: block.alignment };
     if wants_tp_offset {
         Threads::new(&block, memory, ThreadLocal::AsCompiled).map(Some)

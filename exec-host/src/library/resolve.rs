@@ -16,8 +16,8 @@ use elf_core::{Arch as _, Kind, Name, Query, Resolve, Role, Symbol};
 use elf_image::{Exports, ImageSymbols, SymbolReference};
 use elf_layout::StaticTlsBlock;
 
-/// A symbol by its index, and what it was found to be.
-type Known = Option<(u32, Definition)>;
+/// A symbol by its index, and its address; of index 0 nothing is known.
+type Known = (u32, u64);
 
 /// The symbols of a library that is being loaded.
 pub(crate) struct Resolver<'r, 's> {
@@ -25,7 +25,7 @@ pub(crate) struct Resolver<'r, 's> {
     node: usize,
     own: &'r Own<'r>,
     scope: &'r RefCell<Scope<'s>>,
-    /// What symbols were found to be lately, with their indices, by the lower part of these: records of one symbol stand together.
+    /// Addresses that symbols were found to have lately, by the lower part of their indices: records of one symbol stand together.
     known: Box<[Cell<Known>]>,
     /// Names of versions, by number: those that are needed, and of others those that were asked for.
     versions: RefCell<Option<Vec<Option<Name<'r>>>>>,
@@ -55,13 +55,13 @@ impl<'r, 's> Resolver<'r, 's> {
         scope: &'r RefCell<Scope<'s>>,
         late: Option<LateFunctions>,
     ) -> Self {
-        let count = own.exports.as_ref().map_or(0, |exports| exports.symbols().len());
+        let count = own.exports.map_or(0, |exports| exports.symbols().len());
         let count = count.min(MOST_KNOWN).next_power_of_two();
         Self {
             node,
             own,
             scope,
-            known: vec![Cell::new(None); count].into(),
+            known: vec![Cell::new((0, 0)); count].into(),
             versions: RefCell::default(),
             externals: RefCell::new(Vec::with_capacity(count.min(MANY))),
             pairs: RefCell::default(),
@@ -109,15 +109,15 @@ impl<'r, 's> Resolver<'r, 's> {
     pub(super) fn definition(&self, index: u32, is_thread_local: bool) -> Option<Definition> {
         let last = self.known.len().saturating_sub(1);
         let known = self.known.get(usize::try_from(index).ok()? & last)?;
-        if let Some((_, definition)) = known.get().filter(|(of, _)| *of == index) {
-            return Some(definition);
+        let (of, address) = known.get();
+        if of == index && index != 0 {
+            return Some(Definition::Address(address));
         }
-        let exports = self.own.exports.as_ref()?;
-        let symbol = exports.symbols().get(index).ok()?;
+        let exports = self.own.exports?;
+        let symbol = exports.symbol(index).ok()?;
         let found = self.look_up(exports, index, &symbol, is_thread_local)?;
-        // offsets in threads are known when the block is
-        if !matches!(found, Definition::ThreadLocal { .. }) {
-            known.set(Some((index, found)));
+        if let Definition::Address(address) = found {
+            known.set((index, address));
         }
         Some(found)
     }
@@ -178,13 +178,13 @@ impl<'r, 's> Resolver<'r, 's> {
     ) -> Result<SymbolReference<'r>, elf_image::Error> {
         let number = exports.version_number(index).unwrap_or(VER_NDX_LOCAL);
         if matches!(number, VER_NDX_LOCAL | VER_NDX_GLOBAL) {
-            return Ok(SymbolReference { name: exports.symbols().name_of(symbol)?, version: None });
+            return Ok(SymbolReference { name: exports.name_of(symbol)?, version: None });
         }
         let number = usize::from(number);
         let mut versions = self.versions.borrow_mut();
         let versions = versions.get_or_insert_with(|| needed_versions(exports));
         if let Some(Some(version)) = versions.get(number) {
-            let name = exports.symbols().name_of(symbol)?;
+            let name = exports.name_of(symbol)?;
             return Ok(SymbolReference { name, version: Some(*version) });
         }
         let reference = exports.reference(index)?;
@@ -217,7 +217,7 @@ impl<'r, 's> Resolver<'r, 's> {
 
     /// What a local symbol stands for that is none of a variable: gold asks for the module of a section.
     fn in_own_block(&self, index: u32) -> Option<Definition> {
-        let symbol = self.own.exports.as_ref()?.symbols().get(index).ok()?;
+        let symbol = self.own.exports?.symbols().get(index).ok()?;
         let block = self.block().filter(|_| symbol.binding() == STB_LOCAL)?;
         Some(in_block(symbol.value, Some(&block)))
     }
@@ -225,7 +225,7 @@ impl<'r, 's> Resolver<'r, 's> {
     /// A stub for a function that nobody has, if it may be looked for when it is called.
     fn at_first_call(&self, index: u32) -> Option<u64> {
         let late = self.late.as_ref()?;
-        let exports = self.own.exports.as_ref()?;
+        let exports = self.own.exports?;
         let symbol = exports.symbols().get(index).ok()?;
         let reference = self.reference(exports, index, &symbol).ok()?;
         match late.add(reference, Name(self.own.file)) {
@@ -264,7 +264,7 @@ impl Resolve for Resolver<'_, '_> {
                 _ => None,
             },
             Role::Size => {
-                let symbols = self.own.exports.as_ref()?.symbols();
+                let symbols = self.own.exports?.symbols();
                 symbols.get(query.symbol).ok().map(|symbol| symbol.size)
             }
             Role::TlsModule => self.variable(query.symbol).map(|(module, ..)| module),

@@ -17,7 +17,7 @@ use crate::threads::{Variables, exit};
 use crate::unwind;
 use core::cell::Cell;
 use core::ops::Range;
-use elf_core::names::STB_GNU_UNIQUE;
+use elf_core::names::{STB_GNU_UNIQUE, STT_TLS};
 use elf_core::{Name, Symbol, gnu_hash};
 use elf_image::{Exports, SymbolReference};
 use elf_layout::{ExternalKind, StaticTlsBlock};
@@ -29,7 +29,7 @@ use std::sync::{Arc, Weak};
 pub(crate) struct Own<'s> {
     /// What it is called: its path, if that is known, else a name.
     pub(crate) file: &'s [u8],
-    pub(crate) exports: Option<Exports<'s>>,
+    pub(crate) exports: Option<&'s Exports<'s>>,
     pub(crate) bias: u64,
     /// It is asked first for what it refers to itself.
     pub(crate) is_symbolic: bool,
@@ -40,7 +40,9 @@ pub(crate) struct Own<'s> {
 impl Own<'_> {
     /// What a symbol of it is.
     pub(crate) fn define(&self, symbol: &Symbol) -> Definition {
-        define(symbol, self.bias, self.block.get().as_ref())
+        // most are no variables of threads
+        let block = if symbol.r#type() == STT_TLS { self.block.get() } else { None };
+        define(symbol, self.bias, block.as_ref())
     }
 }
 
@@ -95,7 +97,7 @@ impl<'s> Scope<'s> {
                 .flat_map(Node::leads)
                 .all(|(edge, _)| matches!(edge, Edge::Member(Member::Process(_))));
         let is_first = nodes.first().is_some_and(|node| node.stand_ins.is_empty());
-        let exports = own.first().and_then(|own| own.exports.as_ref());
+        let exports = own.first().and_then(|own| own.exports);
         let hashes = ProcessHashes::current();
         if exports.is_some_and(|exports| exports.symbols().len() >= MANY) {
             hashes.make_filter();
@@ -257,7 +259,7 @@ impl<'s> Scope<'s> {
         reference: SymbolReference<'_>,
     ) -> Option<Answer> {
         let own = self.own.get(index)?;
-        let (_, symbol) = own.exports.as_ref()?.find(reference).ok()??;
+        let (_, symbol) = own.exports?.find(reference).ok()??;
         if symbol.binding() == STB_GNU_UNIQUE {
             return Some(self.unique(node, reference));
         }
@@ -267,7 +269,7 @@ impl<'s> Scope<'s> {
 
     /// Whether another library of the load has a symbol that is to be one for all.
     fn has_unique(&self, index: usize, reference: SymbolReference<'_>) -> bool {
-        let exports = self.own.get(index).and_then(|own| own.exports.as_ref());
+        let exports = self.own.get(index).and_then(|own| own.exports);
         let found = exports.and_then(|exports| exports.find(reference).ok().flatten());
         found.is_some_and(|(_, symbol)| symbol.binding() == STB_GNU_UNIQUE)
     }
@@ -280,7 +282,7 @@ impl<'s> Scope<'s> {
         reference: SymbolReference<'_>,
     ) -> Option<Answer> {
         let exports = held.exports()?;
-        let (definition, is_unique) = held.find(&exports, reference)?;
+        let (definition, is_unique) = held.find(exports, reference)?;
         match unique(reference.name.as_bytes()).filter(|_| is_unique) {
             Some((address, keeper)) => {
                 self.keepers.push((node, keeper));
@@ -303,7 +305,7 @@ impl<'s> Scope<'s> {
             return Answer::Other(Definition::Address(address));
         }
         let definitions = self.own.iter().enumerate().filter_map(|(index, own)| {
-            let (_, symbol) = own.exports.as_ref()?.find(reference).ok()??;
+            let (_, symbol) = own.exports?.find(reference).ok()??;
             (symbol.binding() == STB_GNU_UNIQUE).then(|| (index, own.define(&symbol)))
         });
         let Some((index, definition)) = { definitions }.next() else { return Answer::Own };
@@ -356,7 +358,7 @@ fn definition_of(external: External) -> Definition {
 
 /// Whether a library that was loaded before has a symbol that is to be one for all.
 fn has_unique(held: &Held, reference: SymbolReference<'_>) -> bool {
-    let found = held.exports().and_then(|exports| held.find(&exports, reference));
+    let found = held.exports().and_then(|exports| held.find(exports, reference));
     found.is_some_and(|(_, is_unique)| is_unique)
 }
 

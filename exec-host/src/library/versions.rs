@@ -3,10 +3,13 @@
 use super::error::LibraryError;
 use super::group::{Edge, Node, explain};
 use super::handle::DefinedVersions;
-use super::loaded::{Bytes, Member, image};
+use super::library_file::LibraryFile;
+use super::loaded::Member;
 use crate::error::Error;
 use elf_core::Name;
 use elf_core::names::{DT_NEEDED, DT_VERDEF, VER_FLG_WEAK};
+use elf_core::version::Versions;
+use elf_image::Exports;
 
 /// Versions that say what a dynamic loader has to be able to (packed relative relocations, TLS descriptors): not glibc's is asked here.
 const OF_LOADERS: &[u8] = b"GLIBC_ABI_";
@@ -22,9 +25,8 @@ pub(super) fn check(nodes: &[Node]) -> Result<(), Error> {
 }
 
 fn check_node(nodes: &[Node], node: &Node) -> Result<(), LibraryError> {
-    let bytes: &[u8] = (*node.bytes).as_ref();
-    let Some(dynamic) = image(bytes)?.dynamic()? else { return Ok(()) };
-    let Some(versions) = dynamic.versions().map_err(elf_image::Error::from)? else { return Ok(()) };
+    let dynamic = node.content.dynamic();
+    let Some(versions) = node.content.exports().and_then(Exports::versions) else { return Ok(()) };
     let edge_of = |file: Name<'_>| {
         let names = dynamic.texts(DT_NEEDED).map(Result::ok);
         let found = names.zip(&node.needed).find(|(name, _)| *name == Some(file));
@@ -54,29 +56,25 @@ enum Defined<'n> {
     /// Of the dynamic loader.
     Process(DefinedVersions<'n>),
     /// Out of bytes.
-    File(&'n Bytes),
+    File(Versions<'n>),
 }
 
 impl<'n> Defined<'n> {
     /// Those of a library that is needed; nothing if its symbols have none: then all of them stand for every version.
     fn of(nodes: &'n [Node], edge: &'n Edge) -> Option<Self> {
-        let bytes = match edge {
-            Edge::Node(index) => &nodes.get(*index)?.bytes,
-            Edge::Member(Member::Loaded(held)) => &held.bytes,
+        let content: &LibraryFile = match edge {
+            Edge::Node(index) => &nodes.get(*index)?.content,
+            Edge::Member(Member::Loaded(held)) => &held.content,
             Edge::Member(Member::Process(handle)) => return handle.versions().map(Self::Process),
         };
-        let dynamic = image((**bytes).as_ref()).ok()?.dynamic().ok()??;
-        dynamic.value(DT_VERDEF).map(|_| Self::File(bytes))
+        content.dynamic().value(DT_VERDEF)?;
+        content.exports()?.versions().map(Self::File)
     }
 
     fn has(&self, wanted: Name<'_>, hash: u32) -> Result<bool, LibraryError> {
-        let bytes = match self {
+        let versions = match self {
             Self::Process(versions) => return Ok(versions.has(wanted.as_bytes(), hash)),
-            Self::File(bytes) => (***bytes).as_ref(),
-        };
-        let Some(dynamic) = image(bytes)?.dynamic()? else { return Ok(false) };
-        let Some(versions) = dynamic.versions().map_err(elf_image::Error::from)? else {
-            return Ok(false);
+            Self::File(versions) => versions,
         };
         for definition in versions.definitions() {
             let name = definition.and_then(|definition| definition.name());

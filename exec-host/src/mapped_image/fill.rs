@@ -48,7 +48,7 @@ pub(super) fn large<'a>(image: &Image<'a>) -> Option<LoadSegment<'a>> {
     let last = image.segments().last()?;
     let end = offset.saturating_add(size);
     let is_inside = last.offset <= offset && end <= last.offset.saturating_add(last.size);
-    let is_most = size >= last.data.len() as u64 / 2;
+    let is_most = size >= last.file_size / 2;
     (is_inside && is_most && last.flags.contains(SegmentFlags::WRITE)).then_some(last)
 }
 

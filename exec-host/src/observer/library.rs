@@ -7,13 +7,23 @@ use elf_core::names::{SHN_ABS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
 use elf_core::{File, Name, SymbolTable};
 
 /// A library that is in place: relocated, and nothing of it has run.
-#[derive(Debug)]
 pub struct LoadedLibrary<'l> {
     bytes: &'l [u8],
     name: Name<'l>,
     bias: u64,
     code: &'l [Range<u64>],
     memory: &'l Mapping,
+    /// Its dynamic symbols.
+    shown: Option<SymbolTable<'l>>,
+}
+
+impl core::fmt::Debug for LoadedLibrary<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("LoadedLibrary")
+            .field("name", &self.name)
+            .field("bias", &self.bias)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'l> LoadedLibrary<'l> {
@@ -23,8 +33,9 @@ impl<'l> LoadedLibrary<'l> {
         bias: u64,
         code: &'l [Range<u64>],
         memory: &'l Mapping,
+        shown: Option<SymbolTable<'l>>,
     ) -> Self {
-        Self { bytes, name, bias, code, memory }
+        Self { bytes, name, bias, code, memory, shown }
     }
 
     /// The file.
@@ -87,10 +98,7 @@ impl<'l> LoadedLibrary<'l> {
             let file = File::parse(self.bytes).ok()?;
             file.symbol_table().ok().flatten()
         };
-        by_section().or_else(|| {
-            let file = File::parse_segments(self.bytes).ok()?;
-            file.dynamic_by_segment().ok()??.symbol_table().ok()?
-        })
+        by_section().or(self.shown)
     }
 
     /// The end of the code that an address is in.
