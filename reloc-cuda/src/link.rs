@@ -118,6 +118,7 @@ mod state;
 mod strings;
 mod tables;
 mod textures;
+mod totals;
 mod write;
 
 pub use error::{LinkError, LinkErrorKind, LinkErrors};

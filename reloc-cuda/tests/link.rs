@@ -91,6 +91,49 @@ fn arrays_are_those_of_nvlink() {
     }
 }
 
+/// An only kernel has the barriers and undefined functions of all functions that stay, and keeps some attributes of its own: the
+/// mask only where all functions stay and none is undefined.
+#[test]
+fn only_kernels_are_those_of_nvlink() {
+    let kernel = read("alone_a-13.5-sm_90");
+    for name in ["alone", "whole"] {
+        let others = read(&format!("{name}_b-13.5-sm_90"));
+        let linked = link(&[&kernel, &others]).unwrap();
+        let expected = read(&format!("{name}-13.5-sm_90"));
+        assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{name}");
+    }
+}
+
+/// A kernel has as many registers as what it calls, unless code takes and gives them back itself (`EIATTR_REG_RECONFIG`): such
+/// code counts on how many it starts with. nvlink does so with these very objects.
+#[test]
+fn code_that_takes_registers_starts_with_its_own() {
+    let [mut a, mut b] = ["alone_a", "alone_b"].map(|name| read(&format!("{name}-13.5-sm_90")));
+    let place = |object: &[u8], record: [u8; 4]| {
+        object.windows(4).position(|bytes| bytes == record).unwrap()
+    };
+    // REGCOUNT, with a symbol and the count: the record of `tile` is the last one
+    let count = b.windows(4).rposition(|bytes| bytes == [4, 0x2f, 8, 0]).unwrap() + 8;
+    assert_eq!(b[count], 24);
+    b[count] = 40;
+    let registers = |a: &[u8], b: &[u8]| {
+        let linked = link(&[a, b]).unwrap().bytes;
+        let cubin = nvinfo::Cubin::parse(&linked).unwrap();
+        let (index, _) = cubin.symbols().unwrap().find("only".into()).unwrap();
+        let rows = cubin.attributes().unwrap().map(Result::unwrap);
+        let mut counts = rows.filter(|row| row.number == nvinfo::eiattr::REGCOUNT);
+        counts.find_map(|row| match row.payload() {
+            nvinfo::Payload::OfSymbol { symbol, value } if symbol == index => Some(value),
+            _ => None,
+        })
+    };
+    assert_eq!(registers(&a, &b), Some(40));
+    // SPARSE_MMA_MASK becomes REG_RECONFIG
+    let mask = place(&a, [3, 0x50, 16, 0]);
+    a[mask..mask + 4].copy_from_slice(&[1, 0x54, 0, 0]);
+    assert_eq!(registers(&a, &b), Some(24));
+}
+
 #[test]
 fn code_of_a_lower_minor_version_is_linked() {
     let [a, b] = shapes("12.9-sm_80");

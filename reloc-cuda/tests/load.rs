@@ -147,8 +147,49 @@ fn variables_hold_addresses() {
     assert_eq!(load.shared_size(text("undefined")), 0x400); // the part of the system
 }
 
+/// Code, variables and constants of the machine code are in the image; what a launch gives room to and what linkers read are not.
+#[test]
+fn the_image_is_of_code_and_data() {
+    const LOADED: [&str; 4] = [".text.", ".nv.constant", ".nv.global", ".nv.global.init"];
+    for arch in ["sm_80", "sm_100"] {
+        let bytes = read(&format!("calls-13.5-{arch}.cubin"));
+        let file = File::parse(&bytes).unwrap();
+        let (_, places) = image(&bytes, 0);
+        for (place, section) in places.iter().zip(file.sections()) {
+            let name = file.section_name(&section).unwrap().to_str().unwrap();
+            let is_loaded = LOADED.iter().any(|start| name.starts_with(start));
+            assert_eq!(place.is_some(), is_loaded, "{arch} {name}");
+        }
+    }
+}
+
+/// `.nv.local.K` says what a thread of kernel K has of local memory, and has no bytes in the image.
+#[test]
+fn local_memory_is_the_kernels() {
+    let mut bytes = read("calls-13.5-sm_90.cubin");
+    let (before, after) = (b".nv.shared.indirect\0", b".nv.local.indirect\0\0");
+    let at = bytes.windows(before.len()).position(|name| name == before).unwrap();
+    bytes[at..at + after.len()].copy_from_slice(after);
+    let file = File::parse(&bytes).unwrap();
+    let mut offsets = vec![0; file.sections().len()];
+    let load = Load::plan(&file, &mut offsets).unwrap();
+    let section = |wanted: &str| {
+        let named = |one: elf_core::SectionHeader| file.section_name(&one).unwrap() == wanted;
+        file.sections().iter().position(named).unwrap() as u32
+    };
+    let text = section(".text.indirect");
+    assert_eq!((load.local_size(text), load.shared_size(text)), (160 + 0x400, 0));
+    assert_eq!(load.local_size(section(".text.undefined")), 0);
+    assert_eq!(load.section(section(".nv.local.indirect")), None);
+}
+
 #[test]
 fn refusals_name_the_reason() {
+    let mut bytes = read("calls-13.5-sm_90.cubin");
+    bytes[18] = 62; // e_machine
+    let file = File::parse(&bytes).unwrap();
+    let kind = LoadErrorKind::NotCuda { machine: 62 };
+    assert_eq!(Load::plan(&file, &mut [0; 100]).err().unwrap().kind, kind);
     let bytes = read("calls-13.5-sm_90.cubin");
     let file = File::parse(&bytes).unwrap();
     let mut few = [0; 3];

@@ -15,19 +15,11 @@ use nvinfo::{Attributes, Call, Payload, eiattr};
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Needs {
     pub(super) registers: u32,
-    frame: u32,
+    pub(super) frame: u32,
     /// Call and return stack.
-    returns: u32,
+    pub(super) returns: u32,
     /// Registers that a kernel may have, 0 if it does not say.
     most_registers: u32,
-}
-
-/// What a kernel needs with all that it calls. A stack without a bound is `u32::MAX`.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Totals {
-    pub(super) registers: u32,
-    pub(super) stack: u32,
-    pub(super) returns: u32,
 }
 
 /// The calls of all functions that were taken.
@@ -54,6 +46,8 @@ pub(super) struct Calls<'a> {
     pub(super) trees: BTreeMap<EntityId, BTreeSet<EntityId>>,
     /// Functions that stay.
     pub(super) kept: BTreeSet<EntityId>,
+    /// Whether all functions of all objects stay, and none is undefined.
+    is_whole: bool,
 }
 
 impl<'a> Calls<'a> {
@@ -220,16 +214,17 @@ impl<'a> Calls<'a> {
     pub(super) fn carried_by(&self, kernel: EntityId) -> Carried {
         let own = self.carried.get(&kernel).cloned().unwrap_or_default();
         let mut all = own.clone();
-        let alone = (self.trees.len() == 1).then_some(&own);
+        let is_alone = self.trees.len() == 1;
+        let kept = Carried::kept_numbers(is_alone, self.is_whole);
         let charged = self.charged(kernel);
         let order = self.reached(kernel);
         let others = charged.iter().filter(|id| !order.contains(id));
         for callee in order.iter().chain(others).filter(|&&id| id != kernel) {
             if let Some(callee) = self.carried.get(callee) {
-                all.merge(callee, alone);
+                all.merge(callee, &own, kept);
             }
         }
-        if alone.is_some() {
+        if is_alone {
             all.fragments_last();
         }
         all
@@ -258,6 +253,10 @@ impl<'a> Calls<'a> {
                 self.kept.insert(*callee);
             }
         }
+        let mut functions =
+            entities.iter().filter(|(_, entity)| entity.kind == Kind::Function && !entity.inner);
+        self.is_whole =
+            functions.all(|(id, entity)| entity.place.is_some() && self.kept.contains(&id));
     }
 
     /// What a function reaches, callees before their caller, itself last.
@@ -330,49 +329,6 @@ impl<'a> Calls<'a> {
         let through =
             texts.flat_map(|(_, text)| self.taken.iter().filter(move |taken| taken.1 == *text));
         through.map(|taken| taken.0).chain(direct).collect()
-    }
-
-    /// What a kernel needs with all that it calls.
-    pub(super) fn totals(&self, kernel: EntityId) -> Totals {
-        let of = |id: &EntityId| self.needs.get(id).copied().unwrap_or_default();
-        let mut totals = Totals::default();
-        let tree = self.trees.get(&kernel).into_iter().flatten().map(of);
-        totals.registers = tree.map(|needs| needs.registers).max().unwrap_or(0);
-        let sums = self.deepest(kernel);
-        (totals.stack, totals.returns) = sums.unwrap_or((u32::MAX, u32::MAX));
-        totals
-    }
-
-    /// The largest sums of both stacks over all paths; `None` with a recursion. Walks
-    /// without calling itself: paths may be long.
-    fn deepest(&self, kernel: EntityId) -> Option<(u32, u32)> {
-        let mut done = BTreeMap::new();
-        let mut path = Vec::from([(kernel, self.callees(kernel), (0u32, 0u32))]);
-        done.insert(kernel, None);
-        loop {
-            let (function, rest, sums) = path.last_mut()?;
-            let Some(callee) = rest.pop() else {
-                let needs = self.needs.get(function).copied().unwrap_or_default();
-                let own =
-                    (sums.0.saturating_add(needs.frame), sums.1.saturating_add(needs.returns));
-                done.insert(*function, Some(own));
-                path.pop();
-                match path.last_mut() {
-                    None => return Some(own),
-                    Some((_, _, sums)) => *sums = (sums.0.max(own.0), sums.1.max(own.1)),
-                }
-                continue;
-            };
-            match done.get(&callee) {
-                // open: it is on the path already
-                Some(None) => return None,
-                Some(&Some(known)) => *sums = (sums.0.max(known.0), sums.1.max(known.1)),
-                None => {
-                    done.insert(callee, None);
-                    path.push((callee, self.callees(callee), (0, 0)));
-                }
-            }
-        }
     }
 }
 

@@ -86,7 +86,7 @@ fn put_word(section: &mut [u8], at: usize, value: u32) {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_known, put};
+    use super::{is_known, put, put_section};
     use alloc::{vec, vec::Vec};
 
     /// Ten instructions, of which the second, third and last have records: of 32 bytes, of 4, and behind a pair of 2.
@@ -115,5 +115,12 @@ mod tests {
         assert_eq!(bytes, section());
         put(&mut bytes, 0x14, 0x0102_0304);
         assert_eq!(bytes[44..48], [4, 3, 2, 1]);
+    }
+
+    #[test]
+    fn the_number_of_the_code_is_the_first_word() {
+        let mut bytes = section();
+        put_section(&mut bytes, 0x0102_0304);
+        assert_eq!((&bytes[..4], &bytes[4..]), (&[4, 3, 2, 1][..], &section()[4..]));
     }
 }

@@ -36,24 +36,28 @@ enum Merge {
 
 /// Number, format of a record that a kernel gets, what becomes of values.
 const CARRIED: [(u8, u8, Merge); 14] = [
-    (0x04, 1, Merge::Any),  // CTAIDZ_USED
-    (0x38, 3, Merge::Sum),  // NUM_MBARRIERS
-    (0x41, 1, Merge::Any),  // RESERVED_SMEM_USED
-    (0x4a, 2, Merge::Most), // VRC_CTA_INIT_COUNT
+    (0x04, 1, Merge::Any), // CTAIDZ_USED
+    (0x38, 3, Merge::Sum), // NUM_MBARRIERS
+    (0x41, 1, Merge::Any), // RESERVED_SMEM_USED
+    (VRC_CTA_INIT_COUNT, 2, Merge::Most),
     (eiattr::NUM_BARRIERS, 2, Merge::Most),
     (AT_ENTRY_FRAGMENTS, 4, Merge::List),
     (SPARSE_MMA_MASK, 3, Merge::Bits),
-    (0x51, 1, Merge::Any),  // TCGEN05_1CTA_USED
-    (0x52, 1, Merge::Any),  // TCGEN05_2CTA_USED
-    (0x54, 1, Merge::Last), // REG_RECONFIG
+    (0x51, 1, Merge::Any), // TCGEN05_1CTA_USED
+    (0x52, 1, Merge::Any), // TCGEN05_2CTA_USED
+    (REG_RECONFIG, 1, Merge::Last),
     (0x62, 1, Merge::Any),  // CLUSTER_LAUNCH_CONTROL_USED
     (0x66, 4, Merge::List), // LANGUAGE
     (0x68, 3, Merge::Bits), // GRID_ATTRIBUTES
     (PREEXIT_USED, 2, Merge::Most),
 ];
 
-/// Attributes of which an only kernel keeps its own: `VRC_CTA_INIT_COUNT`, `SPARSE_MMA_MASK`, `REG_RECONFIG`.
-const KEPT_ALONE: [u8; 3] = [0x4a, SPARSE_MMA_MASK, 0x54];
+/// `EIATTR_VRC_CTA_INIT_COUNT`.
+const VRC_CTA_INIT_COUNT: u8 = 0x4a;
+/// `EIATTR_REG_RECONFIG`: the code takes and gives back registers itself.
+pub(super) const REG_RECONFIG: u8 = 0x54;
+/// Attributes of which an only kernel keeps its own. The last of them only where no function of any object is dropped or undefined.
+const KEPT_ALONE: [u8; 3] = [VRC_CTA_INIT_COUNT, REG_RECONFIG, SPARSE_MMA_MASK];
 
 /// The attributes of this kind that a function has, in its order: numbers and values.
 #[derive(Clone, Debug, Default)]
@@ -97,11 +101,20 @@ impl Carried {
         self.0.iter().any(|known| known.0 == number)
     }
 
-    /// Takes what a function has that is called. The only kernel of a program is another matter, as with nvlink: it keeps
-    /// its own values of some attributes.
-    pub(super) fn merge(&mut self, callee: &Self, own: Option<&Self>) {
+    /// Numbers of the attributes of which a kernel keeps its own values, if it has any. The only kernel of a program is another
+    /// matter, as with nvlink, and another one where all functions stay and none is undefined.
+    pub(super) fn kept_numbers(is_alone: bool, is_whole: bool) -> &'static [u8] {
+        match (is_alone, is_whole, &KEPT_ALONE) {
+            (false, ..) => &[],
+            (true, false, [kept @ .., _]) => kept,
+            (true, true, all) => all,
+        }
+    }
+
+    /// Takes what a function has that is called, but for attributes in `kept`, of which the kernel has the values `own`.
+    pub(super) fn merge(&mut self, callee: &Self, own: &Self, kept: &[u8]) {
         for (number, values) in &callee.0 {
-            let keeps = own.is_some_and(|own| own.has(*number) && KEPT_ALONE.contains(number));
+            let keeps = own.has(*number) && kept.contains(number);
             let known = self.0.iter_mut().find(|known| known.0 == *number);
             match known.zip(merge_of(*number)) {
                 Some(((SPARSE_MMA_MASK, known), merge)) if keeps => {

@@ -186,4 +186,23 @@ mod tests {
         both[22] = 1;
         assert_eq!(merged([TOOLKIT_12, TOOLKIT_13], 100, false), both);
     }
+
+    /// What a finalizer may do is said for each architecture, and kept where an object says it.
+    #[test]
+    fn the_fast_path_is_that_of_the_architecture() {
+        for (sm, fast) in [(100, 9), (103, 0), (120, 0x50)] {
+            let list = merged([TOOLKIT_12], sm, false);
+            let at = list.windows(2).position(|row| row == [4, 11]).unwrap();
+            assert_eq!(list[at..at + 12], [4, 11, 8, 0, fast, 0, 0, 0, 0, 0, 0, 0], "sm_{sm}");
+        }
+        let rest = [2, 12, 2, 0, 3, 13, 1, 1, 4, 11, 8, 0, 9, 0, 0, 0, 0, 0, 0, 0];
+        let both = [&[2, 9, 0, 0, 2, 2, 1, 0, 2, 3, 0, 0, 3, 7, 1, 1], &rest[..]].concat();
+        assert_eq!(merged([TOOLKIT_12, TOOLKIT_13], 90, false), both);
+    }
+
+    #[test]
+    fn records_without_a_value_stay() {
+        let list = [2, 9, 1, 0, 1, 0x20, 0, 0];
+        assert!(merged([&list[..]], 90, true).starts_with(&list));
+    }
 }

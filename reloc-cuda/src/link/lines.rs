@@ -264,4 +264,20 @@ mod tests {
             assert_eq!(units(&data).unwrap()[0].names, names);
         }
     }
+
+    /// Operands are no instructions, whatever they look like, and the last sequence has an end.
+    #[test]
+    fn operands_are_passed_over() {
+        // version 3, two standard opcodes of which the second has an operand; a table without files
+        let header = [3, 0, 9, 0, 0, 0, 1, 1, 0xfb, 0x0e, 3, 0, 1, 0, 0];
+        let unit = |program: &[u8]| {
+            let mut data = Vec::from([(header.len() + program.len()) as u8, 0, 0, 0]);
+            data.extend(header.iter().chain(program));
+            data
+        };
+        let found = units(&unit(&[2, 0, 0, 1, 1, 2, 0, 0, 1, 1])).unwrap();
+        assert_eq!(found[0].sequences, [(19, 24), (24, 29)]);
+        assert!(units(&unit(&[0, 1, 1, 1])).is_none());
+        assert!(units(&unit(&[])).is_none());
+    }
 }

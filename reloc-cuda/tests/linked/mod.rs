@@ -4,7 +4,7 @@ use elf_core::names::{
     SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_MERCURY_RELA, SHT_NOBITS, SHT_NOTE, SHT_REL,
     SHT_RELA,
 };
-use elf_core::{Definition, File, SectionHeader};
+use elf_core::{Definition, File, SectionFlags, SectionHeader};
 use nvinfo::{Attributes, Calls, Cubin, Payload};
 use std::collections::BTreeMap;
 
@@ -59,6 +59,23 @@ impl<'a> Linked<'a> {
         found
     }
 
+    /// What `sh_link` and `sh_info` name.
+    fn named(&self, section: &SectionHeader) -> [String; 2] {
+        let file = self.cubin.file();
+        let of =
+            |index: u32| file.section(index).map_or_else(|_| String::new(), |one| name(file, &one));
+        // nvlink does not set the flag for all records
+        let is_section = section.flags.contains(SectionFlags::INFO_LINK) || is_records(section);
+        let info = match is_section {
+            true => of(section.info),
+            false => {
+                let symbol = self.symbol(section.info & 0xff_ffff, is_mercury(section));
+                format!("{:#x} {symbol}", section.info >> 24)
+            }
+        };
+        [of(section.link), info]
+    }
+
     fn symbol(&self, index: u32, mercury: bool) -> String {
         let symbols = if mercury { &self.mercury } else { &self.symbols };
         symbols.get(index as usize).cloned().unwrap_or_default()
@@ -69,7 +86,7 @@ impl<'a> Linked<'a> {
         let file = self.cubin.file();
         let mercury = is_mercury(section);
         let name = name.strip_prefix(".nv.merc").unwrap_or(name);
-        if matches!(section.r#type, SHT_REL | SHT_RELA | SHT_CUDA_MERCURY_RELA) {
+        if is_records(section) {
             let r#type = if mercury { SHT_RELA } else { section.r#type };
             let rows = file.relocations(&SectionHeader { r#type, ..*section }).unwrap().unwrap();
             let row = |row: elf_core::Record| {
@@ -142,6 +159,10 @@ impl<'a> Linked<'a> {
     }
 }
 
+fn is_records(section: &SectionHeader) -> bool {
+    matches!(section.r#type, SHT_REL | SHT_RELA | SHT_CUDA_MERCURY_RELA)
+}
+
 fn is_mercury(section: &SectionHeader) -> bool {
     section.flags.bits() & SHF_CUDA_MERCURY != 0 && section.r#type != SHT_NOTE
 }
@@ -154,7 +175,7 @@ fn name(file: &File<'_>, section: &SectionHeader) -> String {
 pub(crate) fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
     let (expected, found) = (Linked::of(expected), Linked::of(found));
     let mut all = Vec::new();
-    let mercury = !found.mercury.is_empty();
+    let mercury = found.cubin.file().sections().iter().any(|section| is_mercury(&section));
     let (ours, theirs) = (found.sections(mercury), expected.sections(mercury));
     let mut keys: Vec<_> = ours.keys().chain(theirs.keys()).collect();
     keys.sort();
@@ -168,6 +189,10 @@ pub(crate) fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
             |one: &SectionHeader| (one.r#type, one.flags, one.size, one.alignment, one.entry_size);
         if head(a) != head(b) {
             all.push(format!("{}: {:x?}, expected {:x?}", key.0, head(b), head(a)));
+        }
+        let (named, wanted) = (found.named(b), expected.named(a));
+        if named != wanted {
+            all.push(format!("{}: belongs to {named:?}, expected {wanted:?}", key.0));
         }
         let (mut a, mut b) = (expected.content(&key.0, a), found.content(&key.0, b));
         a.sort();
@@ -184,7 +209,7 @@ pub(crate) fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
         symbols
     };
     let pairs = [(&expected.symbols, &found.symbols), (&expected.mercury, &found.mercury)];
-    for (a, b) in pairs.into_iter().filter(|(_, found)| !found.is_empty()) {
+    for (a, b) in pairs.into_iter().take(1 + usize::from(mercury)) {
         let (a, b) = (sorted(a), sorted(b));
         all.extend(a.iter().filter(|symbol| !b.contains(symbol)).map(|one| format!("no {one}")));
         all.extend(b.iter().filter(|symbol| !a.contains(symbol)).map(|one| format!("has {one}")));
