@@ -34,6 +34,8 @@ mod listed;
 mod meaning;
 #[path = "linkers/renamed.rs"]
 mod renamed;
+#[path = "linkers/sweep.rs"]
+mod sweep;
 #[path = "linkers/thumb.rs"]
 mod thumb;
 #[path = "linkers/unwinding.rs"]
@@ -248,4 +250,12 @@ fn arm_unwinding_as_lld() {
 #[test]
 fn arm_as_lld() {
     compare_all("arm_as_lld", "arm", 0x40_0000, &["ld.lld", "ld.lld-19"], false);
+}
+
+#[test]
+#[ignore = "compares every object below the folders in HOIST_SWEEP (colons between): minutes"]
+fn sweep() {
+    sweep::compare_folders(
+        &std::env::var("HOIST_SWEEP").expect("HOIST_SWEEP names folders, with colons between"),
+    );
 }

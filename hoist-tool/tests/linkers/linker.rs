@@ -187,6 +187,6 @@ pub(crate) fn content<'a>(file: &File<'a>, name: &str) -> Option<(u64, &'a [u8])
 
 /// Whether unwinding tables of the object's processors hold addresses of type information.
 fn has_direct_type_info<A: Arch>(file: &File<'_>) -> bool {
-    let attributes = A::build_attributes(file).expect("attributes");
-    attributes.processor & A::DIRECT_TYPE_INFO != 0
+    A::build_attributes(file)
+        .is_ok_and(|attributes| attributes.processor & A::DIRECT_TYPE_INFO != 0)
 }
