@@ -8,7 +8,8 @@
 //! # Beside nvlink 13.5
 //!
 //! Compared are code, banks, variables, unwind tables, attributes, relocations, call graph, prototypes, symbols and the headers
-//! of all these sections; what one refuses the other does. `cuobjdump -elf` and `nvdisasm` read what is written here without a
+//! of all these sections; what one refuses the other does, but for a common variable smaller than a definition of zeros, and a definition
+//! of size 0 beside another, which nvlink refuses and this takes. `cuobjdump -elf` and `nvdisasm` read what is written here without a
 //! complaint. Programs of several objects, by architecture (those with suffixes counted with it) and toolkit of the objects:
 //!
 //! | architecture | 13.5: programs | equal | differ by |
