@@ -127,7 +127,7 @@ fn names_of_what_is_not_shown() {
     let folder = tempfile::tempdir().unwrap();
     let source =
         "__attribute__((noinline)) static long long hidden(void) { __asm__(\"\"); return 7; }
-        long long first(void) { return (long)hidden; }
+        long long first(void) { return (unsigned long)hidden; }
         long long last(void) { return hidden(); }";
     let path = compile(folder.path(), source, &["-Wl,-z,separate-code"]);
     let library = open(&path).unwrap();
