@@ -184,6 +184,18 @@ fn half_a_file() {
     assert_eq!(call(&open(&path).unwrap(), "first"), 41);
 }
 
+/// The words of an error, but for addresses in memory, where two loads differ.
+fn without_addresses(words: &str) -> String {
+    let mut parts = words.split("0x");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        let is_address = digits > 8 || cfg!(target_pointer_width = "32") && digits == 8;
+        text += if is_address { &part[digits..] } else { part };
+    }
+    text
+}
+
 /// Every truncation and many changes of a file with much code: a reason, or a library. Nothing of it is called.
 #[test]
 fn changes() {
@@ -225,7 +237,8 @@ fn changes() {
                 loaded += 1;
             }
             (Err(one), Err(other)) => {
-                assert_eq!(one.to_string(), other.to_string(), "round {round}");
+                let (one, other) = (one.to_string(), other.to_string());
+                assert_eq!(without_addresses(&one), without_addresses(&other), "round {round}");
                 refused += 1;
             }
             (one, other) => panic!("round {round}: {one:?}, {other:?}"),
