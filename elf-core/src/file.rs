@@ -121,18 +121,15 @@ impl<'a> File<'a> {
                 Table::parse(bytes, encoding, header.program_headers, count.into())?
             }
         };
-        let (sections, section_names) = (Table::empty(), StringTable::default());
-        let section_names_index = 0;
-        let size = size.max(bytes.len() as u64);
         Ok(Self {
             bytes,
-            size,
+            size: size.max(bytes.len() as u64),
             encoding,
             header,
-            sections,
+            sections: Table::empty(),
             segments,
-            section_names,
-            section_names_index,
+            section_names: StringTable::default(),
+            section_names_index: 0,
         })
     }
 

@@ -80,7 +80,7 @@ use core::fmt;
 use definition::Definition;
 use elf_core::Name;
 use elf_image::SymbolReference;
-use file::{FilePages, OpenFile};
+use file::OpenFile;
 use library_file::LibraryFile;
 use loaded::Held;
 use needed::{Find, Given, Named, Needed};
@@ -250,9 +250,9 @@ impl<'s> LibraryLoader<'s> {
             // SAFETY: as the caller guarantees.
             None => LibraryFile::new(Arc::new(unsafe { file.whole(may_map) }?))?,
         };
-        let in_file = file.into_pages().filter(|_| may_map);
+        let in_file = Some(&file).filter(|file| may_map && file.has_pages());
         // SAFETY: as the caller guarantees.
-        unsafe { self.load(content, in_file.as_ref(), Some(path)) }
+        unsafe { self.load(content, in_file, Some(path)) }
     }
 
     /// Loads what the bytes are, but for pages `in_file`, of the file at `path`.
@@ -262,7 +262,7 @@ impl<'s> LibraryLoader<'s> {
     unsafe fn load(
         mut self,
         content: LibraryFile,
-        in_file: Option<&FilePages>,
+        in_file: Option<&OpenFile<'_>>,
         path: Option<&Path>,
     ) -> Result<Library, Error> {
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));

@@ -4,7 +4,7 @@ mod fill;
 
 use crate::error::Error;
 use crate::library::LibraryError;
-use crate::library::file::{FilePages, read_whole};
+use crate::library::file::OpenFile;
 use crate::memory::{HUGE_PAGE, Mapping, MappingOptions, POPULATED};
 use crate::word;
 use core::ops::Range;
@@ -43,7 +43,7 @@ impl MappedImage {
     /// memory, or not there.
     pub(crate) fn new(
         image: &Image<'_>,
-        in_file: Option<&FilePages>,
+        in_file: Option<&OpenFile<'_>>,
         limit: u64,
     ) -> Result<Self, Error> {
         let size = image.size();
@@ -56,13 +56,11 @@ impl MappedImage {
         if pages.iter().any(|range| range.flags.contains(both)) {
             return Err(Error::WriteExecute);
         }
-        let mapped = in_file.and_then(|FilePages(file)| Self::of_file(image, &pages, page, file));
+        let mapped = in_file.and_then(|opened| Self::of_file(image, &pages, page, &opened.file));
         match (mapped, in_file) {
             (Some(mapped), _) => Ok(mapped),
-            (None, Some(FilePages(file)))
-                if image.file().bytes().len() as u64 != image.file().size() =>
-            {
-                let whole = read_whole(file, image.file().size())?;
+            (None, Some(opened)) if image.file().bytes().len() as u64 != image.file().size() => {
+                let whole = opened.read_whole()?;
                 let whole = File::parse_segments(whole.as_ref()).map_err(elf_image::Error::from);
                 let whole = whole.and_then(|file| Image::parse(file, AddressKind::Virtual));
                 Self::copied(&whole.map_err(LibraryError::from)?, pages, page)

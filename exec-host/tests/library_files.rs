@@ -155,6 +155,26 @@ fn names_of_what_is_not_shown() {
     }
 }
 
+/// A file whose segments share pages is copied, also where its beginning alone was read first.
+#[test]
+fn segments_that_share_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    // few bytes of code, and many of constants behind what is read first
+    let source = "static long long variable = 40; long long *pointer = &variable;
+        __asm__(\".section .rodata\\n.globl many\\nmany: .zero 40000\\n.text\"); extern const char many[];
+        long long first(void) { return *pointer + 1 + many[39999]; }";
+    let path = compile(
+        folder.path(),
+        source,
+        &["-Wl,-z,separate-code,-z,max-page-size=0x100,-z,common-page-size=0x100"],
+    );
+    let (library, bytes) = (open(&path).unwrap(), std::fs::read(&path).unwrap());
+    assert_eq!((call(&library, "first"), in_file(&library, "libmuch")), (41, 0));
+    // SAFETY: no constructors.
+    let copy = unsafe { LibraryLoader::new().open(bytes) }.unwrap();
+    assert_eq!((call(&copy, "first"), copy.extent().1), (41, library.extent().1));
+}
+
 /// Words among code that are relocated: the page becomes the library's own.
 #[test]
 fn words_in_code_are_relocated() {

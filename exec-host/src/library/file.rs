@@ -41,14 +41,11 @@ impl AsRef<[u8]> for FileBytes {
     }
 }
 
-/// A file of which pages can be mapped.
-#[derive(Debug)]
-pub(crate) struct FilePages(pub(crate) fs::File);
-
 /// A file that is open.
+#[derive(Debug)]
 pub(crate) struct OpenFile<'p> {
     path: &'p Path,
-    file: fs::File,
+    pub(crate) file: fs::File,
     metadata: Metadata,
 }
 
@@ -125,15 +122,32 @@ impl<'p> OpenFile<'p> {
             let memory = Mapping::of_file(&self.file, 0, size, SegmentFlags::READ)?;
             return Ok(FileBytes::Pages(memory, count));
         }
-        read_whole(&self.file, size).map_err(|error| match error {
-            Error::File { cause, .. } => failed(self.path, cause),
-            error => error,
-        })
+        self.read_whole()
     }
 
-    /// What its pages can be mapped from.
-    pub(crate) fn into_pages(self) -> Option<FilePages> {
-        (self.metadata.is_file() && self.metadata.len() > 0).then_some(FilePages(self.file))
+    /// All its bytes, read.
+    ///
+    /// # Errors
+    /// [`Error::File`], or there is no memory.
+    pub(crate) fn read_whole(&self) -> Result<FileBytes, Error> {
+        let failed = |cause| failed(self.path, cause);
+        let (size, count) = (self.metadata.len(), self.metadata.len() as usize);
+        if size <= SMALL {
+            let mut bytes = Vec::with_capacity(count);
+            read(&self.file, &mut bytes, 0, size).map_err(failed)?;
+            return Ok(FileBytes::Copy(bytes));
+        }
+        let options = MappingOptions { size, alignment: 1, ..MappingOptions::default() };
+        let mut memory = Mapping::new(&options)?;
+        memory.populate(0, size);
+        let place = memory.bytes_mut().get_mut(..count).unwrap_or_default();
+        self.file.read_exact_at(place, 0).map_err(failed)?;
+        Ok(FileBytes::Pages(memory, count))
+    }
+
+    /// Whether pages of it can be mapped.
+    pub(crate) fn has_pages(&self) -> bool {
+        self.metadata.is_file() && self.metadata.len() > 0
     }
 }
 
@@ -164,31 +178,10 @@ impl Beginning {
             if identity(&opened.metadata) != identity(metadata) {
                 return None;
             }
-            // SAFETY: it is not mapped.
-            unsafe { opened.whole(false) }.ok()
+            opened.read_whole().ok()
         };
         self.whole.get_or_init(read).as_ref().map(AsRef::as_ref)
     }
-}
-
-/// Reads all bytes of a file.
-///
-/// # Errors
-/// [`Error::File`] without its path, or there is no memory.
-pub(crate) fn read_whole(file: &fs::File, size: u64) -> Result<FileBytes, Error> {
-    let failed = |cause| failed(Path::new(""), cause);
-    let count = size as usize;
-    if size <= SMALL {
-        let mut bytes = Vec::with_capacity(count);
-        read(file, &mut bytes, 0, size).map_err(failed)?;
-        return Ok(FileBytes::Copy(bytes));
-    }
-    let options = MappingOptions { size, alignment: 1, ..MappingOptions::default() };
-    let mut memory = Mapping::new(&options)?;
-    memory.populate(0, size);
-    let place = memory.bytes_mut().get_mut(..count).unwrap_or_default();
-    file.read_exact_at(place, 0).map_err(failed)?;
-    Ok(FileBytes::Pages(memory, count))
 }
 
 /// Appends so many bytes of a file.

@@ -1,7 +1,7 @@
 //! How a library is loaded, with those that it needs: a step after the other, each for all of them.
 
 use super::error::LibraryError;
-use super::file::FilePages;
+use super::file::OpenFile;
 use super::group::{self, Node, explain};
 use super::inside;
 use super::late::LateFunctions;
@@ -31,7 +31,7 @@ use std::sync::Arc;
 /// Its code is sound to call, constructors, resolvers and destructors above all, and that of libraries that it needs.
 pub(crate) unsafe fn load(
     content: LibraryFile,
-    in_file: Option<&FilePages>,
+    in_file: Option<&OpenFile<'_>>,
     given: &mut Given<'_>,
     folder: Option<&Path>,
 ) -> Result<Held, Error> {
@@ -84,7 +84,7 @@ struct Prepared {
 /// All but the constructors.
 unsafe fn prepare(
     nodes: &[Node],
-    in_file: Option<&FilePages>,
+    in_file: Option<&OpenFile<'_>>,
     given: &mut Given<'_>,
 ) -> Result<Prepared, Error> {
     let count = nodes.len();

@@ -3,7 +3,7 @@
 use super::definition::Definition;
 use super::described::Described;
 use super::error::LibraryError;
-use super::file::FilePages;
+use super::file::OpenFile;
 use super::group::Node;
 use super::later::Later;
 use super::loaded::{Loaded, NeededLibraries};
@@ -58,7 +58,7 @@ impl<'n> Part<'n> {
     /// In memory, with nothing relocated.
     pub(crate) fn new(
         node: &'n Node,
-        in_file: Option<&FilePages>,
+        in_file: Option<&OpenFile<'_>>,
         limit: Option<u64>,
         has_others: bool,
     ) -> Result<Self, Error> {
