@@ -57,24 +57,6 @@ impl<'a> Exports<'a> {
         self.symbols
     }
 
-    /// The symbol of this index in the dynamic symbol table.
-    ///
-    /// # Errors
-    /// If there is none.
-    #[inline]
-    pub fn symbol(&self, index: u32) -> Result<Symbol, Error> {
-        Ok(self.symbols.get(index)?)
-    }
-
-    /// The name of a symbol of that table.
-    ///
-    /// # Errors
-    /// If the string table does not hold it.
-    #[inline]
-    pub fn name_of(&self, symbol: &Symbol) -> Result<Name<'a>, Error> {
-        Ok(self.symbols.name_of(symbol)?)
-    }
-
     /// What the symbol of this index asks for, when a relocation names it.
     ///
     /// # Errors

@@ -114,7 +114,7 @@ impl<'r, 's> Resolver<'r, 's> {
             return Some(Definition::Address(address));
         }
         let exports = self.own.exports?;
-        let symbol = exports.symbol(index).ok()?;
+        let symbol = exports.symbols().get(index).ok()?;
         let found = self.look_up(exports, index, &symbol, is_thread_local)?;
         if let Definition::Address(address) = found {
             known.set((index, address));
@@ -178,13 +178,13 @@ impl<'r, 's> Resolver<'r, 's> {
     ) -> Result<SymbolReference<'r>, elf_image::Error> {
         let number = exports.version_number(index).unwrap_or(VER_NDX_LOCAL);
         if matches!(number, VER_NDX_LOCAL | VER_NDX_GLOBAL) {
-            return Ok(SymbolReference { name: exports.name_of(symbol)?, version: None });
+            return Ok(SymbolReference { name: exports.symbols().name_of(symbol)?, version: None });
         }
         let number = usize::from(number);
         let mut versions = self.versions.borrow_mut();
         let versions = versions.get_or_insert_with(|| needed_versions(exports));
         if let Some(Some(version)) = versions.get(number) {
-            let name = exports.name_of(symbol)?;
+            let name = exports.symbols().name_of(symbol)?;
             return Ok(SymbolReference { name, version: Some(*version) });
         }
         let reference = exports.reference(index)?;
