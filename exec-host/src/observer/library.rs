@@ -1,10 +1,11 @@
 //! A library out of bytes as observers see it.
 
 use super::loaded::{LoadedFunction, sized};
+use crate::Host;
 use crate::memory::Mapping;
 use core::ops::Range;
 use elf_core::names::{SHN_ABS, STB_LOCAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE};
-use elf_core::{File, Name, SymbolTable};
+use elf_core::{Arch as _, File, Name, SymbolTable};
 
 /// A library that is in place: relocated, and nothing of it has run.
 pub struct LoadedLibrary<'l> {
@@ -79,7 +80,8 @@ impl<'l> LoadedLibrary<'l> {
             if !may_be_code || symbol.is_undefined() || symbol.shndx == SHN_ABS {
                 continue;
             }
-            let address = symbol.value.wrapping_add(self.bias);
+            // where its instructions are: pointers to Thumb code have one bit more
+            let address = Host::symbol(&symbol).0.wrapping_add(self.bias);
             let (Some(end), Ok(name)) = (self.code_end(address), table.name_of(&symbol)) else {
                 continue;
             };
