@@ -36,6 +36,7 @@
 //! its own, which asks the dynamic loader for it.
 
 mod ahead;
+mod answers;
 mod at_exit;
 mod by_name;
 pub(crate) mod d_runtime;

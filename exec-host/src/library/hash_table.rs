@@ -14,19 +14,22 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// Whether the filter lets a hash pass, whatever its lowest bit is: of names that are not there it does few.
+    #[inline]
+    pub(super) fn may_pass(&self, hash: u32) -> bool {
+        // a power of two of words
+        let at = (hash / usize::BITS) as usize & self.filter.len().wrapping_sub(1);
+        let word = self.filter.get(at).copied().unwrap_or(0);
+        // of the filter's two bits for a hash one is that of its lower bits, where two stand side by side for both hashes
+        let either = word.wrapping_shr(hash & !1) & 3;
+        let other = word.wrapping_shr(hash.wrapping_shr(self.shift)) & 1;
+        either != 0 && (other != 0 || self.shift == 0)
+    }
+
     /// Whether a name has this hash, but for the lowest bit.
     #[inline]
     pub(super) fn may_hold(&self, hash: u32) -> bool {
-        // a power of two of words
-        let at = (hash / usize::BITS) as usize & self.filter.len().wrapping_sub(1);
-        let Some(word) = self.filter.get(at) else { return false };
-        // of the filter's two bits for a hash one is that of its lower bits, where two stand side by side for both hashes
-        let either = 3usize.wrapping_shl(hash & !1);
-        let other = 1usize.wrapping_shl(hash.wrapping_shr(self.shift));
-        let is_other = self.shift == 0 || word & other != 0;
-        is_other
-            && word & either != 0
-            && (self.is_in_chain(hash & !1) || self.is_in_chain(hash | 1))
+        self.may_pass(hash) && (self.is_in_chain(hash & !1) || self.is_in_chain(hash | 1))
     }
 
     fn is_in_chain(&self, hash: u32) -> bool {

@@ -2,6 +2,7 @@
 //!
 //! Their hash tables are copied while the loader's list is locked: whoever has opened a library may close it.
 
+use super::answers::Answers;
 use super::handle;
 use super::hash_table::{Table, read};
 use super::tables::{Has, Tables};
@@ -25,14 +26,17 @@ pub(crate) struct ProcessHashes {
     libraries: Vec<Arc<Library>>,
     /// The numbers of those that stay, but for such without names.
     staying: Vec<usize>,
-    /// The numbers of those that somebody may close.
-    closable: Vec<usize>,
+    /// Those that somebody may close, with their numbers.
+    closable: Vec<(usize, Arc<Library>)>,
     /// Of all names, made for the first library with many symbols.
     all: OnceLock<Filter>,
 }
 
 /// The names of libraries that stay as long as the process, and our own: of most processes most of all. It is made when it pays.
 static STAYING: OnceLock<Filter> = OnceLock::new();
+
+/// What those have that stay.
+static ANSWERS: Answers = Answers::new();
 
 /// A set of hashes that may hold more than was put in.
 #[derive(Debug)]
@@ -132,6 +136,7 @@ impl ProcessHashes {
     }
 
     /// Whether any but the libraries of these numbers has a name with this hash, or we have a function of our own for it.
+    #[inline]
     pub(crate) fn may_hold_beside(&self, hash: u32, libraries: &[usize]) -> bool {
         if self.all.get().is_some_and(|filter| !filter.may_hold(hash)) {
             return false;
@@ -139,22 +144,31 @@ impl ProcessHashes {
         if self.may_be_closable(hash, libraries) {
             return true;
         }
-        if STAYING.get().is_some_and(|filter| !filter.may_hold(hash)) {
-            return false;
-        }
-        self.staying().any(|(_, it)| it.names.may_hold(hash)) || self.may_be_ours(hash)
+        STAYING.get().is_none_or(|filter| filter.may_hold(hash)) && self.may_stay(hash)
     }
 
-    /// The libraries that stay and have names, with their numbers.
-    fn staying(&self) -> impl Iterator<Item = (usize, &Arc<Library>)> {
-        self.staying.iter().filter_map(|at| Some((*at, self.libraries.get(*at)?)))
+    /// Whether a library that stays has a name with this hash, or we have a function of our own for it.
+    #[inline(never)]
+    fn may_stay(&self, hash: u32) -> bool {
+        self.staying().any(|it| it.names.may_hold(hash)) || self.may_be_ours(hash)
+    }
+
+    /// The libraries that stay and have names.
+    fn staying(&self) -> impl Iterator<Item = &Arc<Library>> {
+        self.staying.iter().filter_map(|at| self.libraries.get(*at))
     }
 
     /// Whether a library that somebody may close has a name with this hash, but for those of these numbers.
+    #[inline]
     fn may_be_closable(&self, hash: u32, but: &[usize]) -> bool {
-        let mut closable =
-            self.closable.iter().filter_map(|at| Some((at, self.libraries.get(*at)?)));
-        closable.any(|(at, it)| it.names.may_hold(hash) && !but.contains(at))
+        let mut closable = self.closable.iter();
+        closable.any(|(_, it)| it.names.may_pass(hash)) && self.is_closable(hash, but)
+    }
+
+    /// The same of a name that passes the filter of one.
+    #[inline(never)]
+    fn is_closable(&self, hash: u32, but: &[usize]) -> bool {
+        self.closable.iter().any(|(at, it)| it.names.may_hold(hash) && !but.contains(at))
     }
 
     /// Whether we may have a function of our own for a name with this hash.
@@ -174,17 +188,26 @@ impl ProcessHashes {
         if self.all.get().is_some_and(|filter| !filter.may_hold(hash)) {
             return Has::Nothing;
         }
-        let passes = STAYING.get().is_none_or(|filter| filter.may_hold(hash));
-        for (at, library) in self.staying().filter(|_| passes) {
-            let has = library.find(hash, name, version);
+        if STAYING.get().is_none_or(|filter| filter.may_hold(hash)) {
+            let has = self.find_staying(hash, name, version);
             if has != Has::Nothing {
-                // one that was loaded first for all (`LD_PRELOAD`)
-                let mut preloaded = self.libraries.iter().take(at).filter(|it| !it.stays);
-                let is_first = !preloaded.any(|it| it.names.may_hold(hash));
-                return if is_first { has } else { Has::Unknown };
+                return has;
             }
         }
         if self.may_be_closable(hash, local) { Has::Unknown } else { Has::Nothing }
+    }
+
+    /// What those have that stay.
+    fn find_staying(&self, hash: u32, name: &[u8], version: Option<&[u8]>) -> Has {
+        if let Some(address) = ANSWERS.find(hash, name, version) {
+            return Has::At(address);
+        }
+        let mut found = self.staying().map(|library| library.find(hash, name, version));
+        let has = found.find(|has| *has != Has::Nothing).unwrap_or(Has::Nothing);
+        if let Has::At(address) = has {
+            ANSWERS.add(hash, name, version, address);
+        }
+        has
     }
 
     /// What the library of this number has of a name, which somebody keeps.
@@ -227,12 +250,21 @@ impl ProcessHashes {
             ControlFlow::Continue(())
         });
         let own = OWN.map(|name| gnu_hash(Name::from(name)));
-        let numbers = |is_in: &dyn Fn(&Library) -> bool| {
-            let numbered = libraries.iter().enumerate();
-            numbered.filter(|(_, library)| is_in(library)).map(|(at, _)| at).collect()
-        };
-        let staying = numbers(&|library| library.stays && !library.names.hashes().is_empty());
-        let closable = numbers(&|library| !library.stays);
+        // what the program was started with comes first, others' libraries (`LD_PRELOAD`) before those that it was linked to
+        let last = libraries.iter().rposition(|library| library.stays).unwrap_or(0);
+        for library in libraries.iter_mut().take(last) {
+            if let Some(library) = Arc::get_mut(library) {
+                library.stays = true;
+            }
+        }
+        let (mut staying, mut closable) = (Vec::new(), Vec::new());
+        for (at, library) in libraries.iter().enumerate() {
+            if !library.stays {
+                closable.push((at, Arc::clone(library)));
+            } else if !library.names.hashes().is_empty() {
+                staying.push(at);
+            }
+        }
         Self { own, libraries, staying, closable, all: OnceLock::new() }
     }
 }
@@ -282,8 +314,16 @@ impl Names {
         }
     }
 
-    /// Whether a name has this hash, but for the lowest bit.
+    /// Whether a name may have this hash, whatever its lowest bit is.
     #[inline]
+    fn may_pass(&self, hash: u32) -> bool {
+        match self {
+            Self::Table(table) => table.may_pass(hash),
+            Self::Sorted(_) => true,
+        }
+    }
+
+    /// Whether a name has this hash, but for the lowest bit.
     fn may_hold(&self, hash: u32) -> bool {
         match self {
             Self::Table(table) => table.may_hold(hash),
