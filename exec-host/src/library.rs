@@ -73,7 +73,7 @@ pub use needed::NeededLibrary;
 
 use crate::error::Error;
 use crate::external::External;
-use crate::function::{FunctionPointer, TypedFunction};
+use crate::function::{FunctionPointer, TypedFunction, code_at};
 use crate::observer::Observer;
 use crate::symbols::{Found, Symbols};
 use by_name::Meaning;
@@ -371,10 +371,11 @@ impl Library {
 
     /// The function that `address` is in, mangled if it was so, and how many bytes behind its start: for backtraces. Of functions that are not
     /// exported the name is known if the file has its symbol table (`.symtab`) still; of a library that was opened as a [file](LibraryLoader::open_file),
-    /// if that was there, unchanged, when this was first called.
+    /// if that was there, unchanged, when this was first called. On Arm the lowest bit of an address says whether code is Thumb's, as in pointers and
+    /// return addresses, and does not count.
     #[must_use]
     pub fn symbol_at(&self, address: u64) -> Option<(Name<'_>, u64)> {
-        let functions = self.0.functions();
+        let (address, functions) = (code_at(address), self.0.functions());
         let here = functions.into_iter().filter_map(|function| {
             let offset = address.checked_sub(function.address)?;
             (offset < function.size).then_some((function.name, offset))

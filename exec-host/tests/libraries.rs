@@ -385,15 +385,18 @@ fn symbols_at_addresses() {
         long (*pointer(void))(long) { return hidden; } long shown(long n) { return hidden(n) + 2; }";
     for (flags, name) in [(&["-O0"][..], Some("hidden")), (&["-O0", "-s"], None)] {
         let library = open(&compile(folder.path(), "names.c", source, flags)).unwrap();
-        // pointers to Thumb code have one bit more than its place
+        // pointers to Thumb code have one bit more than its place, as return addresses have
         let place = |pointer: u64| if cfg!(target_arch = "arm") { pointer & !1 } else { pointer };
-        let shown = place(library.function("shown").unwrap());
-        let hidden = place(call(&library, "pointer") as u64);
-        for offset in [0, 1, 3] {
-            let found = library.symbol_at(shown + offset);
-            assert_eq!(found, Some(("shown".into(), offset)), "{flags:?}");
-            let found = library.symbol_at(hidden + offset);
-            assert_eq!(found, name.map(|name| (name.into(), offset)), "{flags:?}");
+        let shown = library.function("shown").unwrap();
+        let hidden = call(&library, "pointer") as u64;
+        for offset in [0, 1, 2, 3] {
+            for shown in [shown, place(shown)] {
+                let found = library.symbol_at(shown + offset);
+                let behind = place(shown + offset) - place(shown);
+                assert_eq!(found, Some(("shown".into(), behind)), "{flags:?}");
+            }
+            let found = library.symbol_at(place(hidden) + offset);
+            assert_eq!(found, name.map(|name| (name.into(), place(offset))), "{flags:?}");
         }
         assert_eq!(library.symbol_at(0), None);
     }

@@ -3,8 +3,9 @@
 use super::Module;
 use crate::Host;
 use crate::contents::Placed;
+use crate::function::code_at;
 use core::ops::Range;
-use elf_core::names::{SHN_ABS, STB_LOCAL, STT_FILE, STT_SECTION, STT_TLS};
+use elf_core::names::{SHN_ABS, STB_LOCAL, STT_FILE, STT_FUNC, STT_SECTION, STT_TLS};
 use elf_core::{Arch as _, Definition, File, Mapping, Name, SectionFlags, SegmentFlags, Symbol};
 
 /// A symbol of a module that has an address.
@@ -164,14 +165,16 @@ impl<B: AsRef<[u8]>> Module<B> {
     }
 
     /// The symbol that `address` is in, and how many bytes behind its start: of several, the innermost. Symbols without a size reach up
-    /// to the next one or the end of their section; [mapping symbols](Mapping) are none.
+    /// to the next one or the end of their section; [mapping symbols](Mapping) are none. On Arm the lowest bit of addresses in functions says whether
+    /// code is Thumb's, and does not count.
     #[must_use]
     pub fn symbol_at(&self, address: u64) -> Option<(ModuleSymbol<'_>, u64)> {
         let section = self.sections().find(|section| {
             section.address.is_some_and(|start| address.wrapping_sub(start) < section.size)
         });
         let here = |symbol: &ModuleSymbol<'_>| {
-            let offset = address.checked_sub(symbol.address)?;
+            let place = if symbol.r#type == STT_FUNC { code_at } else { |place| place };
+            let offset = place(address).checked_sub(place(symbol.address))?;
             let is_near = symbol.size == 0
                 && section.as_ref().is_some_and(|section| {
                     (Some(section.index), section.object) == (symbol.section, symbol.object)
