@@ -3,13 +3,12 @@
 use crate::Host;
 use core::marker::PhantomData;
 use core::ops::Deref;
-use elf_core::names::STT_FUNC;
 use elf_core::{Arch as _, Symbol};
 
-/// Where the code is that a pointer leads to, as symbols of the machine have it: bit 0 of a pointer to Thumb code says so (AAELF32, "Symbol
-/// Values").
-pub(crate) fn code_at(pointer: u64) -> u64 {
-    Host::symbol(&Symbol { info: STT_FUNC, value: pointer, ..Symbol::default() }).0
+/// Where what a symbol of this type names is, of which an address is known: bit 0 of a pointer to Thumb code says so, and is not of its place (AAELF32,
+/// "Symbol Values").
+pub(crate) fn place_of(r#type: u8, address: u64) -> u64 {
+    Host::symbol(&Symbol { info: r#type, value: address, ..Symbol::default() }).0
 }
 
 /// A function of a loaded module, to be called like the pointer it derefs to. Who copies the pointer sees to it that the module is there

@@ -73,13 +73,14 @@ pub use needed::NeededLibrary;
 
 use crate::error::Error;
 use crate::external::External;
-use crate::function::{FunctionPointer, TypedFunction, code_at};
+use crate::function::{FunctionPointer, TypedFunction, place_of};
 use crate::observer::Observer;
 use crate::symbols::{Found, Symbols};
 use by_name::Meaning;
 use core::fmt;
 use definition::Definition;
 use elf_core::Name;
+use elf_core::names::STT_FUNC;
 use elf_image::SymbolReference;
 use file::OpenFile;
 use library_file::LibraryFile;
@@ -375,7 +376,7 @@ impl Library {
     /// return addresses, and does not count.
     #[must_use]
     pub fn symbol_at(&self, address: u64) -> Option<(Name<'_>, u64)> {
-        let (address, functions) = (code_at(address), self.0.functions());
+        let (address, functions) = (place_of(STT_FUNC, address), self.0.functions());
         let here = functions.into_iter().filter_map(|function| {
             let offset = address.checked_sub(function.address)?;
             (offset < function.size).then_some((function.name, offset))

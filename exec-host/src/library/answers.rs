@@ -76,13 +76,13 @@ impl Answers {
     /// Keeps where it is.
     #[inline(never)]
     pub(super) fn add(&self, hash: u32, name: &[u8], version: Option<&[u8]>, address: u64) {
-        let Some(answer) = Answer::new(hash, name, version, address) else { return };
         let is_free = |place: &&AtomicU16| place.load(Ordering::Relaxed) == 0;
         let mut free = places(hash).into_iter().filter_map(|place| self.index.get(place));
         let Some(place) = free.find(is_free) else { return };
         if self.count.load(Ordering::Relaxed) >= MOST {
             return;
         }
+        let Some(answer) = Answer::new(hash, name, version, address) else { return };
         // another thread may come first: its answer has the place, and this one nobody finds
         let number = self.count.fetch_add(1, Ordering::Relaxed);
         let Some(entry) = self.answers.get(number) else { return };

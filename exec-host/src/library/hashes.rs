@@ -22,12 +22,11 @@ use std::sync::Arc;
 pub(crate) struct ProcessHashes {
     /// Of functions that [stand for](super::scope::stands_for) the process's.
     own: [u32; OWN.len()],
-    /// In the order in which they were loaded: those that stay are asked first, in this order.
+    /// In the order in which they were loaded, which is that in which they are asked.
     libraries: Vec<Arc<Library>>,
-    /// The numbers of those that stay, but for such without names.
-    staying: Vec<usize>,
-    /// Those that somebody may close, with their numbers.
-    closable: Vec<(usize, Arc<Library>)>,
+    /// So many of them stay, the first: what the program was started with, to which others may have added (`LD_PRELOAD`). Somebody may close the
+    /// others.
+    staying: usize,
     /// Of all names, made for the first library with many symbols.
     all: OnceLock<Filter>,
 }
@@ -52,8 +51,6 @@ const SPARSE: usize = 16;
 #[derive(Debug)]
 struct Library {
     range: Range<u64>,
-    /// Nobody closes it.
-    stays: bool,
     names: Names,
     /// Its symbols, for who keeps it.
     tables: Option<Tables>,
@@ -91,16 +88,18 @@ impl ProcessHashes {
         let mut latest = LATEST.lock();
         // one load follows another
         if let Some((_, known)) = &*latest {
-            STAYING.get_or_init(|| known.filter(|library| library.stays));
+            STAYING.get_or_init(|| known.filter(known.staying()));
         }
         match &*latest {
             Some((of, known)) if *of == changes && changes != (0, 0) => Arc::clone(known),
             before => {
                 let is_counted = changes != (0, 0);
                 let before = before.as_ref().filter(|_| is_counted);
-                let known = before.map_or(&[][..], |(_, known)| known.libraries.as_slice());
-                let has_lost = before.is_none_or(|((_, lost), _)| *lost != changes.1);
-                let known = Arc::new(Self::collect(known, has_lost));
+                // those that may have gone are not known
+                let known = before.map_or(&[][..], |((_, lost), known)| {
+                    if *lost == changes.1 { &known.libraries } else { known.staying() }
+                });
+                let known = Arc::new(Self::collect(known));
                 *latest = Some((changes, Arc::clone(&known)));
                 known
             }
@@ -115,13 +114,12 @@ impl ProcessHashes {
 
     /// Has all names looked for in a filter first: for who asks often, and mostly for what nobody has.
     pub(crate) fn make_filter(&self) {
-        self.all.get_or_init(|| self.filter(|_| true));
+        self.all.get_or_init(|| self.filter(&self.libraries));
     }
 
     /// A filter of our own names and those of some libraries.
-    fn filter(&self, is_in: impl Fn(&Library) -> bool) -> Filter {
-        let libraries = self.libraries.iter().filter(|library| is_in(library));
-        let names: Vec<&[u32]> = libraries.map(|library| library.names.hashes()).collect();
+    fn filter(&self, libraries: &[Arc<Library>]) -> Filter {
+        let names: Vec<&[u32]> = libraries.iter().map(|library| library.names.hashes()).collect();
         let count: usize = names.iter().map(|names| names.len()).sum();
         let words = count.saturating_mul(SPARSE).next_power_of_two() / 64;
         let mut filter = Filter { bits: vec![0; words.max(1)] };
@@ -150,25 +148,29 @@ impl ProcessHashes {
     /// Whether a library that stays has a name with this hash, or we have a function of our own for it.
     #[inline(never)]
     fn may_stay(&self, hash: u32) -> bool {
-        self.staying().any(|it| it.names.may_hold(hash)) || self.may_be_ours(hash)
+        self.staying().iter().any(|it| it.names.may_hold(hash)) || self.may_be_ours(hash)
     }
 
-    /// The libraries that stay and have names.
-    fn staying(&self) -> impl Iterator<Item = &Arc<Library>> {
-        self.staying.iter().filter_map(|at| self.libraries.get(*at))
+    /// The libraries that stay.
+    fn staying(&self) -> &[Arc<Library>] {
+        self.libraries.get(..self.staying).unwrap_or_default()
+    }
+
+    /// The others, with their numbers.
+    fn closable(&self) -> impl Iterator<Item = (usize, &Arc<Library>)> {
+        self.libraries.iter().enumerate().skip(self.staying)
     }
 
     /// Whether a library that somebody may close has a name with this hash, but for those of these numbers.
     #[inline]
     fn may_be_closable(&self, hash: u32, but: &[usize]) -> bool {
-        let mut closable = self.closable.iter();
-        closable.any(|(_, it)| it.names.may_pass(hash)) && self.is_closable(hash, but)
+        self.closable().any(|(_, it)| it.names.may_pass(hash)) && self.is_closable(hash, but)
     }
 
     /// The same of a name that passes the filter of one.
     #[inline(never)]
     fn is_closable(&self, hash: u32, but: &[usize]) -> bool {
-        self.closable.iter().any(|(at, it)| it.names.may_hold(hash) && !but.contains(at))
+        self.closable().any(|(at, it)| it.names.may_hold(hash) && !but.contains(&at))
     }
 
     /// Whether we may have a function of our own for a name with this hash.
@@ -202,7 +204,7 @@ impl ProcessHashes {
         if let Some(address) = ANSWERS.find(hash, name, version) {
             return Has::At(address);
         }
-        let mut found = self.staying().map(|library| library.find(hash, name, version));
+        let mut found = self.staying().iter().map(|library| library.find(hash, name, version));
         let has = found.find(|has| *has != Has::Nothing).unwrap_or(Has::Nothing);
         if let Has::At(address) = has {
             ANSWERS.add(hash, name, version, address);
@@ -227,8 +229,8 @@ impl ProcessHashes {
         self.libraries.iter().position(|library| library.range.contains(&address))
     }
 
-    /// `known` are libraries of before, some of which have gone since if it `has_lost` any.
-    fn collect(known: &[Arc<Library>], has_lost: bool) -> Self {
+    /// `known` are libraries of before that are there still.
+    fn collect(known: &[Arc<Library>]) -> Self {
         // before the loader's list is locked
         let stays = handle::staying();
         let mut libraries = Vec::with_capacity(known.len().saturating_add(1));
@@ -241,31 +243,16 @@ impl ProcessHashes {
                 return ControlFlow::Continue(());
             }
             let is_same = |it: &&Arc<Library>| it.range == range;
-            let known = known.iter().find(is_same);
-            let known = known.filter(|known| !has_lost || known.stays).cloned();
-            libraries.push(known.unwrap_or_else(|| {
-                let (stays, (names, tables)) = (stays.contains(&range), names_of(library));
-                Arc::new(Library { range, stays, names, tables })
+            libraries.push(known.iter().find(is_same).cloned().unwrap_or_else(|| {
+                let (names, tables) = names_of(library);
+                Arc::new(Library { range, names, tables })
             }));
             ControlFlow::Continue(())
         });
         let own = OWN.map(|name| gnu_hash(Name::from(name)));
-        // what the program was started with comes first, others' libraries (`LD_PRELOAD`) before those that it was linked to
-        let last = libraries.iter().rposition(|library| library.stays).unwrap_or(0);
-        for library in libraries.iter_mut().take(last) {
-            if let Some(library) = Arc::get_mut(library) {
-                library.stays = true;
-            }
-        }
-        let (mut staying, mut closable) = (Vec::new(), Vec::new());
-        for (at, library) in libraries.iter().enumerate() {
-            if !library.stays {
-                closable.push((at, Arc::clone(library)));
-            } else if !library.names.hashes().is_empty() {
-                staying.push(at);
-            }
-        }
-        Self { own, libraries, staying, closable, all: OnceLock::new() }
+        let last = libraries.iter().rposition(|library| stays.contains(&library.range));
+        let staying = last.map_or(0, |last| last.saturating_add(1));
+        Self { own, libraries, staying, all: OnceLock::new() }
     }
 }
 

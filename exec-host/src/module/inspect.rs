@@ -3,9 +3,9 @@
 use super::Module;
 use crate::Host;
 use crate::contents::Placed;
-use crate::function::code_at;
+use crate::function::place_of;
 use core::ops::Range;
-use elf_core::names::{SHN_ABS, STB_LOCAL, STT_FILE, STT_FUNC, STT_SECTION, STT_TLS};
+use elf_core::names::{SHN_ABS, STB_LOCAL, STT_FILE, STT_SECTION, STT_TLS};
 use elf_core::{Arch as _, Definition, File, Mapping, Name, SectionFlags, SegmentFlags, Symbol};
 
 /// A symbol of a module that has an address.
@@ -173,7 +173,7 @@ impl<B: AsRef<[u8]>> Module<B> {
             section.address.is_some_and(|start| address.wrapping_sub(start) < section.size)
         });
         let here = |symbol: &ModuleSymbol<'_>| {
-            let place = if symbol.r#type == STT_FUNC { code_at } else { |place| place };
+            let place = |address| place_of(symbol.r#type, address);
             let offset = place(address).checked_sub(place(symbol.address))?;
             let is_near = symbol.size == 0
                 && section.as_ref().is_some_and(|section| {
