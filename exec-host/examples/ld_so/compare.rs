@@ -119,25 +119,45 @@ pub(crate) fn compare(path: &Path) -> Result<Same, String> {
     let bytes = std::fs::read(path).map_err(|error| error.to_string())?;
     let bytes = without_constructors(&bytes).ok_or("not a library")?;
     let by_loader = by_loader(&bytes).map_err(|error| format!("ld.so refuses: {error}"))?;
-    let (theirs, _file, path) = by_loader;
+    let (bias, _file, path) = by_loader;
+    // as it is before hoist tells unwinders of its tables, of which this may be one
+    let theirs = Loaded { bias, segments: segments(&bytes, bias)? };
     // SAFETY: no constructors; those of what it needs have run.
     let library = unsafe { LibraryLoader::new().open(bytes.clone()) };
     let library = library.map_err(|error| format!("hoist refuses: {error}"))?;
-    let mut same = differences(&bytes, library.bias(), theirs)?;
+    let mut same = differences(&bytes, library.bias(), &theirs)?;
     // what all copies share would be that one's
     drop(library);
     // SAFETY: as above; nobody else knows the file.
     let mapped = unsafe { LibraryLoader::new().open_file(&path) };
     let mapped = mapped.map_err(|error| format!("hoist refuses the file: {error}"))?;
-    same.different.extend(differences(&bytes, mapped.bias(), theirs)?.different);
+    same.different.extend(differences(&bytes, mapped.bias(), &theirs)?.different);
     Ok(same)
 }
 
-/// Compares the copies of a library that hoist and the loader have, by what is added to addresses of its file.
-fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
-    let refused = |error: elf_image::Error| error.to_string();
+/// A library where the dynamic loader has put it: what is added to addresses of its file, and the bytes of its segments.
+struct Loaded {
+    bias: u64,
+    segments: Vec<Vec<u8>>,
+}
+
+/// The bytes that the segments of a library have in memory.
+fn segments(bytes: &[u8], bias: u64) -> Result<Vec<Vec<u8>>, String> {
+    let image = image(bytes)?;
+    let start = bias + image.start();
+    Ok(image.segments().map(|it| memory(start + it.offset, it.size).to_vec()).collect())
+}
+
+/// What a library says of itself.
+fn image(bytes: &[u8]) -> Result<Image<'_>, String> {
     let file = File::parse_segments(bytes).map_err(|error| error.to_string())?;
-    let image = Image::parse(file, AddressKind::Virtual).map_err(refused)?;
+    Image::parse(file, AddressKind::Virtual).map_err(|error| error.to_string())
+}
+
+/// Compares the copies of a library that hoist and the loader have: hoist's by what is added to addresses of its file.
+fn differences(bytes: &[u8], ours: u64, theirs: &Loaded) -> Result<Same, String> {
+    let refused = |error: elf_image::Error| error.to_string();
+    let image = image(bytes)?;
     let mut places = BTreeMap::new();
     for table in image.relocations() {
         for record in table.map_err(refused)? {
@@ -154,18 +174,17 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
     });
     let shown: Vec<_> = shown.map(|it| it.value..it.value.saturating_add(it.size)).collect();
     let mut same = Same { words: places.len(), ..Same::default() };
-    let segments = file.segments();
-    let dynamic = segments.iter().find(|segment| segment.r#type == PT_DYNAMIC);
+    let headers = image.file().segments();
+    let dynamic = headers.iter().find(|segment| segment.r#type == PT_DYNAMIC);
     let dynamic = dynamic.map_or(0..0, |it| it.address..it.address + it.memory_size);
     // that of RISC-V writes two words for lazy binding, lazy or not
     let slots = image.dynamic().ok().flatten().and_then(|dynamic| dynamic.value(DT_PLTGOT));
     let slots = slots.filter(|_| cfg!(target_arch = "riscv64"));
-    for segment in image.segments() {
+    for (segment, right) in image.segments().zip(&theirs.segments) {
         let start = image.start() + segment.offset;
-        let (left, right) =
-            (memory(ours + start, segment.size), memory(theirs + start, segment.size));
+        let left = memory(ours + start, segment.size);
         same.bytes += left.len();
-        if left == right {
+        if left == right.as_slice() {
             continue;
         }
         let mut at = 0;
@@ -177,7 +196,7 @@ fn differences(bytes: &[u8], ours: u64, theirs: u64) -> Result<Same, String> {
                 let (own, other) =
                     (number(word), number(right.get(at..at + WORD).unwrap_or_default()));
                 let roles = [Role::TlsModule, Role::TpOffset, Role::TlsDescFunction];
-                let (from, to) = (ours as usize, theirs as usize);
+                let (from, to) = (ours as usize, theirs.bias as usize);
                 let is_same = own == other || own.wrapping_sub(from) == other.wrapping_sub(to);
                 if !is_same && roles.contains(&kind.value.of) {
                     same.thread_local += 1;
