@@ -262,6 +262,33 @@ impl Argument {
         words.split_at(words.len().saturating_sub(count))
     }
 
+    /// Splits words into what is loaded, the function, and its arguments at their end. `loaded` is what errors call the first.
+    ///
+    /// # Errors
+    /// If one of the first two is missing, or what stands for the function is an argument without a type, or with none that there is.
+    pub fn behind_function<'w>(
+        words: &'w [String],
+        loaded: &str,
+    ) -> Result<(&'w [String], &'w str, &'w [String])> {
+        let (names, arguments) = Self::behind(words);
+        let (function, names) = match names {
+            [] | [_] => bail!("{loaded} and FUNCTION are needed before the arguments"),
+            [names @ .., function] => (function, names),
+        };
+        if function.starts_with(|first: char| first.is_ascii_digit()) {
+            let r#type = if function.contains('.') { "f64" } else { "i32" };
+            bail!("{function} is no function: arguments have a type, as {type}:{function}");
+        }
+        let is_type = |word: &str| word.bytes().all(|it| matches!(it, b'a'..=b'z' | b'0'..=b'9'));
+        if let Some((r#type, value)) = function.split_once(':')
+            && is_type(r#type)
+            && !value.starts_with(':')
+        {
+            function.parse::<Self>()?;
+        }
+        Ok((names, function, arguments))
+    }
+
     /// What the function is passed. The pointer is good as long as the argument is not touched.
     #[must_use]
     pub fn value(&mut self) -> Scalar {

@@ -6,12 +6,15 @@ use core::time::Duration;
 use std::io::Write;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
+use elf_core::names::{STB_LOCAL, STT_FUNC, STT_GNU_IFUNC};
 use exec_host::Module;
 use exec_host::dynamic::{DynamicFunction, Scalar, Type};
 use exec_host::library::Library;
 
 use crate::call::{Argument, Element};
+use crate::meant::meant;
+use crate::printable::Printable;
 
 /// What the function returns, and how often it is called.
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -109,7 +112,7 @@ impl Calling {
     /// The function of a module that takes such arguments. Constructors run before. `label` is what errors call the module.
     ///
     /// # Errors
-    /// If there is no such function.
+    /// If there is no such function: then nothing was run.
     ///
     /// # Safety
     /// The module's constructors may run.
@@ -120,6 +123,12 @@ impl Calling {
         arguments: &mut Arguments<'_>,
         label: impl FnOnce() -> String,
     ) -> Result<DynamicFunction<'m>> {
+        if module.address(function).is_none() {
+            let seen = module.symbols().filter(|symbol| symbol.binding != STB_LOCAL);
+            let code = seen.filter(|symbol| [STT_FUNC, STT_GNU_IFUNC].contains(&symbol.r#type));
+            let meant = meant(function, code.map(|symbol| symbol.name));
+            bail!("{}: no object defines {}{meant}", label(), Printable::from(function));
+        }
         let types: Vec<Type> = arguments.values().iter().map(Scalar::r#type).collect();
         // SAFETY: the caller guarantees the code.
         unsafe { module.initialize() };

@@ -41,6 +41,8 @@ pub mod map;
 #[cfg_attr(target_family = "wasm", path = "mapped/wasm.rs")]
 #[cfg_attr(not(target_family = "wasm"), expect(unsafe_code, reason = "files are mapped, not read"))]
 pub mod mapped;
+#[cfg(any(feature = "disasm", feature = "host"))]
+mod meant;
 pub mod member;
 pub mod number;
 pub mod objects;

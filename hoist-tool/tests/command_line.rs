@@ -84,6 +84,7 @@ fn bad_input_is_explained_in_a_line() {
             "cuda/kernels-13.5-sm_80.cubin: disassembles x86-64, i386, AArch64, Arm and RISC-V, not EM_CUDA",
         ),
         ("disasm x86_64/elftest.o bar", "x86_64/elftest.o: no function bar"),
+        ("disasm x86_64/elftest.o fo", "x86_64/elftest.o: no function fo: there is foo"),
     ] {
         assert_eq!(refused(line), message, "{line}");
     }

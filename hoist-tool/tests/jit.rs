@@ -136,7 +136,16 @@ fn damage_is_told_and_mended() {
 fn what_is_wrong_is_said() {
     let Some(setup) = Setup::new("what_is_wrong_is_said") else { return };
     assert!(error(&setup.jit(&["missing"])).contains("no object defines missing"));
+    assert!(error(&setup.jit(&["tiems"])).contains("no object defines tiems: there is times"));
     assert!(error(&setup.jit(&["times", "i32:x"])).contains("is no i32"));
+    for (words, message) in [
+        (&["times", "3"], "hoist: 3 is no function: arguments have a type, as i32:3"),
+        (&["times", "0.5"], "hoist: 0.5 is no function: arguments have a type, as f64:0.5"),
+        (&["times", "i23:3"], "hoist: argument \"i23:3\": unknown type \"i23\": one of"),
+    ] {
+        let said = error(&setup.jit(words));
+        assert!(said.starts_with(message), "{said}");
+    }
     fs::write(setup.0.path().join("code.c"), "int f(void) { return nothing; }").unwrap();
     let message = error(&setup.jit(&["f"]));
     assert!(

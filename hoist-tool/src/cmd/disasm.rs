@@ -6,10 +6,11 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, bail};
 use archs::Architecture;
 use elf_core::names::{EF_ARM_BE8, EM_386, EM_AARCH64, EM_ARM, EM_RISCV, EM_X86_64};
-use elf_core::{SectionFlags, names};
+use elf_core::{Name, SectionFlags, SectionHeader, names};
 
 use crate::budget::{Budget, Limits, Metered};
 use crate::input::{Input, Part};
+use crate::meant::meant;
 use crate::objects::parse;
 use crate::printable::Printable;
 
@@ -57,11 +58,30 @@ impl Disasm {
         }
         match &self.function {
             Some(function) if shown == 0 => {
-                bail!("{}: no function {}", input.label(), Printable::from(function.as_str()))
+                let meant = meant(function, parts.iter().flat_map(|part| functions(part.bytes)));
+                bail!(
+                    "{}: no function {}{meant}",
+                    input.label(),
+                    Printable::from(function.as_str())
+                )
             }
             _ => Ok(()),
         }
     }
+}
+
+/// The names of a file's functions; none if it is damaged.
+pub(crate) fn functions(bytes: &[u8]) -> Vec<Name<'_>> {
+    let Ok(file) = parse(bytes) else { return Vec::new() };
+    let Ok(code) = Code::of(&file) else { return Vec::new() };
+    let sections = (0u32..).zip(file.sections()).filter(|(_, section)| holds_code(section));
+    let functions = sections.flat_map(|(index, section)| code.functions(index, &section));
+    functions.map(|function| function.name).collect()
+}
+
+/// Whether a section has instructions in the file.
+fn holds_code(section: &SectionHeader) -> bool {
+    section.flags.contains(SectionFlags::EXECINSTR) && section.file_size() > 0
 }
 
 /// Prints one function, or all; says how many that were.
@@ -94,8 +114,7 @@ pub fn disasm(part: &Part<'_>, function: Option<&str>, out: &mut dyn Write) -> R
     let code = Code::of(&file)?;
     let mut shown = 0;
     for (index, section) in (0u32..).zip(file.sections()) {
-        let holds_code = section.flags.contains(SectionFlags::EXECINSTR) && section.file_size() > 0;
-        if !holds_code {
+        if !holds_code(&section) {
             continue;
         }
         let functions = code.functions(index, &section);

@@ -16,9 +16,10 @@ use exec_host::compile::{
 use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
 use crate::cmd::cache::{Place, Use};
-use crate::cmd::disasm::disasm;
+use crate::cmd::disasm::{disasm, functions};
 use crate::input::Part;
 use crate::loading::Loading;
+use crate::meant::meant;
 use crate::paint;
 use crate::printable::Printable;
 use crate::progress::during;
@@ -99,7 +100,8 @@ impl Jit {
                     return Ok(());
                 }
             }
-            bail!("{}: no function {function}", label());
+            let names = images.iter().flat_map(|compiled| functions(&compiled.image));
+            bail!("{}: no function {function}{}", label(), meant(function, names));
         }
         let start = Instant::now();
         // SAFETY: the user asks for the libraries; nothing else runs in this process.
@@ -127,13 +129,8 @@ impl Jit {
 
     /// Sources, function and arguments: what looks like arguments at the end, the word before, and the rest.
     fn split(&self) -> Result<(Vec<PathBuf>, &str, &[String])> {
-        let (names, arguments) = Argument::behind(&self.words);
-        match names {
-            [] | [_] => bail!("SOURCE and FUNCTION are needed before the arguments"),
-            [sources @ .., function] => {
-                Ok((sources.iter().map(PathBuf::from).collect(), function, arguments))
-            }
-        }
+        let (sources, function, arguments) = Argument::behind_function(&self.words, "SOURCE")?;
+        Ok((sources.iter().map(PathBuf::from).collect(), function, arguments))
     }
 
     /// The compiler that was asked for, or one for the language.

@@ -136,13 +136,8 @@ impl Run {
 
     /// Objects, function and arguments: what looks like arguments at the end, the word before, and the rest.
     fn split(&self) -> Result<(Vec<PathBuf>, &str, &[String])> {
-        let (names, arguments) = Argument::behind(&self.words);
-        match names {
-            [] | [_] => bail!("OBJECT and FUNCTION are needed before the arguments"),
-            [objects @ .., function] => {
-                Ok((objects.iter().map(PathBuf::from).collect(), function, arguments))
-            }
-        }
+        let (objects, function, arguments) = Argument::behind_function(&self.words, "OBJECT")?;
+        Ok((objects.iter().map(PathBuf::from).collect(), function, arguments))
     }
 
     /// Loads the objects, with symbols of this process and of the libraries asked for.
