@@ -3,6 +3,7 @@
 use super::library::{DynamicRelocation, Library, map_of};
 use crate::descriptions;
 use crate::external::External;
+use crate::library::file::OpenFile;
 use crate::machine;
 use crate::word::wide;
 use core::ops::{ControlFlow, Range};
@@ -13,6 +14,7 @@ use libloading::os::unix;
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
 
 /// The blocks of the process's modules, as far as somebody has asked for them.
 #[derive(Debug, Default)]
@@ -73,8 +75,10 @@ impl Variables {
     fn settle_block(&mut self, bias: u64) -> Option<()> {
         let Block { module, path, .. } = Block::of_library(bias)?;
         let path = path.to_bytes();
-        let file = std::fs::read(OsStr::from_bytes(path)).ok()?;
-        let file = elf_core::File::parse(&file).ok()?;
+        let file = OpenFile::new(Path::new(OsStr::from_bytes(path))).ok()?;
+        // SAFETY: the library's pages are the file's as well: who changes it changes the library.
+        let file = unsafe { file.whole(true) }.ok()?;
+        let file = elf_core::File::parse(file.as_ref()).ok()?;
         let table = file.dynamic().ok()??.symbol_table().ok()??;
         let variable = table.symbols().iter().find(|symbol| {
             symbol.r#type() == STT_TLS && symbol.binding() != STB_LOCAL && !symbol.is_undefined()
