@@ -12,6 +12,7 @@
 mod index;
 mod meaning;
 mod names;
+mod table;
 mod undefined;
 
 pub use index::MemberIndex;

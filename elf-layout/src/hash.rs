@@ -39,42 +39,8 @@ impl<'s> NameTable<'s> {
     }
 }
 
-/// The number that was inserted under this name. `is` tells whether a number stands for it.
-#[cfg(feature = "alloc")]
-pub(crate) fn find(cells: &[u32], name: Name<'_>, is: impl Fn(u32) -> bool) -> Option<u32> {
-    let mask = cells.len().checked_sub(1)?;
-    let mut at = hash(name.as_bytes()) as usize & mask;
-    for _ in 0..cells.len() {
-        let found = cells.get(at)?.checked_sub(1)?;
-        if is(found) {
-            return Some(found);
-        }
-        at = at.wrapping_add(1) & mask;
-    }
-    None
-}
-
-/// Makes room for one more than `count` names, which are the numbers before it.
-#[cfg(feature = "alloc")]
-pub(crate) fn grow<'n>(
-    cells: &mut alloc::vec::Vec<u32>,
-    count: usize,
-    name: impl Fn(u32) -> Name<'n>,
-) {
-    if count.saturating_mul(2) < cells.len() {
-        return;
-    }
-    let size = cells.len().saturating_mul(2).max(16);
-    cells.clear();
-    cells.resize(size, 0);
-    let mut table = NameTable::new(cells);
-    for number in 0..u32::try_from(count).unwrap_or(u32::MAX) {
-        table.find_or_insert(name(number), number, |_| false);
-    }
-}
-
 /// Multiplicative, eight bytes at a time, mixed at the end so that low bits depend on all.
-fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     let (words, tail) = bytes.as_chunks::<8>();
     let start = 0xcbf2_9ce4_8422_2325u64 ^ bytes.len() as u64;

@@ -1,7 +1,7 @@
 //! Which member of an archive defines a name.
 
 use super::meaning::{Meaning, MemberError, Undefined, globals, names_limit};
-use crate::hash::{self, NameTable};
+use super::table::{Hash, HashTable};
 use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU32;
@@ -23,8 +23,8 @@ pub struct MemberIndex<B> {
     members: Vec<B>,
     entries: Vec<Entry>,
     definitions: Vec<Definition>,
-    /// A hash table of numbers of entries.
-    cells: Vec<u32>,
+    /// Numbers of entries.
+    table: HashTable,
     /// Whether a name has a default version.
     has_default: bool,
 }
@@ -65,7 +65,7 @@ impl<B> Default for MemberIndex<B> {
             members: Vec::new(),
             entries: Vec::new(),
             definitions: Vec::new(),
-            cells: Vec::new(),
+            table: HashTable::new(),
             has_default: false,
         }
     }
@@ -86,7 +86,7 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
 
     /// Enters what a member defines.
     fn read(&mut self, member: usize) -> Result<(), elf_core::Error> {
-        let Self { members, entries, definitions, cells, has_default } = self;
+        let Self { members, entries, definitions, table: known, has_default } = self;
         let Some(bytes) = members.get(member).map(AsRef::as_ref) else { return Ok(()) };
         let Ok(file) = File::parse(bytes) else { return Ok(()) };
         let Some(table) = file.symbol_table()? else { return Ok(()) };
@@ -103,12 +103,10 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
                 let number = definitions.len() as u32;
                 let is_data = meaning == Meaning::Data;
                 definitions.push(Definition { member, is_data, next: None });
-                let name_of = |number| name_of(members, entries, definitions, number);
-                hash::grow(cells, entries.len(), name_of);
                 let next = entries.len() as u32;
-                let same = |other| name_of(other) == name;
-                let known = NameTable::new(cells).find_or_insert(name, next, same).unwrap_or(next);
-                if let Some(entry) = entries.get_mut(known as usize) {
+                let same = |other| name_of(members, entries, definitions, other) == name;
+                let entry = known.find_or_insert(Hash::of(name), next, same);
+                if let Some(entry) = entries.get_mut(entry as usize) {
                     if let Some(last) = definitions.get_mut(entry.last as usize) {
                         last.next = NonZeroU32::new(number);
                     }
@@ -136,17 +134,35 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
     /// A name with a version (`NAME@VERSION`) is also what a member defines as the default one (`NAME@@VERSION`).
     #[must_use]
     pub fn definer(&self, name: Name<'_>, why: Undefined, last: Option<usize>) -> Option<usize> {
-        self.definer_of(name, why, last).or_else(|| {
+        self.definer_by(Hash::of(name), name, why, last)
+    }
+
+    /// The same of a name that has this hash.
+    pub(super) fn definer_by(
+        &self,
+        hash: Hash,
+        name: Name<'_>,
+        why: Undefined,
+        last: Option<usize>,
+    ) -> Option<usize> {
+        self.definer_of(hash, name, why, last).or_else(|| {
             let (base, version, _) = self.has_default.then(|| name.version())??;
             let default = [base.as_bytes(), b"@@", version.as_bytes()].concat();
-            self.definer_of(Name(&default), why, last)
+            let default = Name(&default);
+            self.definer_of(Hash::of(default), default, why, last)
         })
     }
 
-    fn definer_of(&self, name: Name<'_>, why: Undefined, last: Option<usize>) -> Option<usize> {
+    fn definer_of(
+        &self,
+        hash: Hash,
+        name: Name<'_>,
+        why: Undefined,
+        last: Option<usize>,
+    ) -> Option<usize> {
         let same =
             |number| name_of(&self.members, &self.entries, &self.definitions, number) == name;
-        let entry = self.entries.get(hash::find(&self.cells, name, same)? as usize)?;
+        let entry = self.entries.get(self.table.find(hash, same)? as usize)?;
         let next = |definition: &&Definition| self.definitions.get(definition.next?.get() as usize);
         let all = core::iter::successors(self.definitions.get(entry.first as usize), next);
         let fits = |definition: &&Definition| why == Undefined::Missing || definition.is_data;

@@ -1,6 +1,6 @@
 //! Names by number: each is kept once.
 
-use crate::hash::{self, NameTable};
+use super::table::{Hash, HashTable};
 use alloc::vec::Vec;
 use elf_core::Name;
 
@@ -10,13 +10,14 @@ pub(super) struct Names {
     text: Vec<u8>,
     /// Where each name ends in the text.
     ends: Vec<usize>,
-    /// A hash table of their numbers.
-    cells: Vec<u32>,
+    hashes: Vec<Hash>,
+    /// Their numbers.
+    table: HashTable,
 }
 
 impl Names {
     pub(super) const fn new() -> Self {
-        Self { text: Vec::new(), ends: Vec::new(), cells: Vec::new() }
+        Self { text: Vec::new(), ends: Vec::new(), hashes: Vec::new(), table: HashTable::new() }
     }
 
     /// Number of names.
@@ -29,16 +30,21 @@ impl Names {
         name(&self.text, &self.ends, number)
     }
 
+    /// The hash of that name.
+    pub(super) fn hash(&self, number: u32) -> Hash {
+        self.hashes.get(number as usize).copied().unwrap_or_default()
+    }
+
     /// The number of a name, a new one if it has none yet.
     pub(super) fn number(&mut self, wanted: Name<'_>) -> u32 {
-        let Self { text, ends, cells } = self;
+        let Self { text, ends, hashes, table } = self;
         let next = u32::try_from(ends.len()).unwrap_or(u32::MAX);
-        hash::grow(cells, ends.len(), |number| name(text, ends, number));
-        let same = |number| name(text, ends, number) == wanted;
-        let number = NameTable::new(cells).find_or_insert(wanted, next, same).unwrap_or(next);
+        let hash = Hash::of(wanted);
+        let number = table.find_or_insert(hash, next, |number| name(text, ends, number) == wanted);
         if number == next {
             text.extend_from_slice(wanted.as_bytes());
             ends.push(text.len());
+            hashes.push(hash);
         }
         number
     }

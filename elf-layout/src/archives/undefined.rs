@@ -88,11 +88,12 @@ impl UndefinedSymbols {
     ) -> Result<Vec<usize>, MemberError> {
         let mut order = Vec::new();
         let before = taken.clone();
-        let find = |name: Name<'_>, why, last: Option<&usize>| {
-            let member = archive.definer(name, why, last.copied());
+        let find = |names: &Names, number, why, last: Option<&usize>| {
+            let (hash, name) = (names.hash(number), names.get(number));
+            let member = archive.definer_by(hash, name, why, last.copied());
             member.filter(|member| !before.contains(member))
         };
-        self.extract(find, |undefined, member| {
+        self.extract_by_number(find, |undefined, member| {
             taken.insert(member);
             order.push(member);
             let Some(bytes) = archive.members().get(member) else { return Ok(()) };
@@ -115,6 +116,15 @@ impl UndefinedSymbols {
     pub fn extract<M: Clone + Ord, E>(
         &mut self,
         mut find: impl FnMut(Name<'_>, Undefined, Option<&M>) -> Option<M>,
+        take: impl FnMut(&mut Self, M) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.extract_by_number(|names, number, why, last| find(names.get(number), why, last), take)
+    }
+
+    /// The same with names by number.
+    fn extract_by_number<M: Clone + Ord, E>(
+        &mut self,
+        mut find: impl FnMut(&Names, u32, Undefined, Option<&M>) -> Option<M>,
         mut take: impl FnMut(&mut Self, M) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut asked_for: BTreeMap<M, Vec<(u32, Undefined)>> = BTreeMap::new();
@@ -125,7 +135,7 @@ impl UndefinedSymbols {
             while let Some(&number) = self.queue.get(position) {
                 position = position.saturating_add(1);
                 let Some(why) = wanted(&self.states, number) else { continue };
-                let member = find(self.names.get(number), why, last.as_ref());
+                let member = find(&self.names, number, why, last.as_ref());
                 if let Some(member) = member.filter(|member| !taken.contains(member)) {
                     asked_for.entry(member).or_default().push((number, why));
                 }
