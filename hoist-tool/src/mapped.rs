@@ -6,13 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
-use memmap2::{Advice, Mmap, UncheckedAdvice};
+use memmap2::Mmap;
 
 use crate::budget::Limits;
 use crate::lent::{self, Slices};
 use crate::read::read_open;
 use cut::Watch;
 
+#[cfg_attr(windows, path = "mapped/advice/windows.rs")]
+mod advice;
+#[cfg_attr(windows, path = "mapped/cut/windows.rs")]
 mod cut;
 
 /// The bytes of a file.
@@ -69,8 +72,7 @@ impl Mapped {
         // it cuts the file, this process ends with an error (`cut`); different bytes at a second look are bad input to all code
         // behind this.
         let map = unsafe { Mmap::map(file) }?;
-        // What is wanted are headers far apart: no reading ahead. Advice that is not taken does no harm.
-        let _ = map.advise(Advice::Random);
+        advice::far_apart(&map);
         Ok(Self { _watch: None, content: Content::Mapped(map) })
     }
 
@@ -99,23 +101,21 @@ impl Mapped {
     /// Says that a range will be read from its start to its end.
     pub fn will_read(&self, range: Range<u64>) {
         if let (Content::Mapped(map), Some((start, size))) = (&self.content, self.pages(range)) {
-            let _ = map.advise_range(Advice::Sequential, start, size);
+            advice::in_order(map, start, size);
         }
     }
 
     /// Says that a range will be read at once, as a whole.
     pub fn reads(&self, range: Range<u64>) {
         if let (Content::Mapped(map), Some((start, size))) = (&self.content, self.pages(range)) {
-            let _ = map.advise_range(Advice::WillNeed, start, size);
+            advice::at_once(map, start, size);
         }
     }
 
     /// Lets go of the pages that lie in a range: they come back from the file if they are looked at again.
     pub fn done_with(&self, range: Range<u64>) {
         if let (Content::Mapped(map), Some((start, size))) = (&self.content, self.pages(range)) {
-            // SAFETY: the mapping is of a file and never written to, so that a page that is dropped comes back with the same
-            // bytes: no reference into it sees a change. The range lies inside the mapping.
-            let _ = unsafe { map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, size) };
+            advice::done(map, start, size);
         }
     }
 

@@ -65,9 +65,16 @@ const ALONE: &[&str] = &[
 const EXECUTOR_ALONE: &[&str] =
     &["aarch64-unknown-linux-gnu", "riscv64gc-unknown-linux-gnu", "armv7-unknown-linux-gnueabihf"];
 /// Targets that are tried by name and with `--full` alone: the task `test` runs on this machine, PowerPC has both the byte order of s390x and
-/// the width of i386, and others only boot firmware.
-const BY_NAME: &[&str] =
-    &[HOST, "i686-unknown-linux-gnu", "s390x-unknown-linux-gnu", "thumbv8m.main-none-eabi"];
+/// the width of i386, and others only boot firmware, or compile what others do.
+const BY_NAME: &[&str] = &[
+    HOST,
+    "i686-unknown-linux-gnu",
+    "s390x-unknown-linux-gnu",
+    "thumbv8m.main-none-eabi",
+    "x86_64-pc-windows-gnu",
+];
+/// What the command has where it runs nothing.
+const OF_FILES: &str = "device-code,disasm";
 /// Bare targets for which all lower crates are checked without `--full`: 64 bits, and 32 without atomic exchanges. Programs for the others
 /// are made in other rows, and by the tasks `size` and `web`.
 const CHECKED: &[&str] = &["x86_64-unknown-none", "thumbv6m-none-eabi"];
@@ -160,6 +167,7 @@ impl TestMatrix {
         for target in targets {
             match target.kind {
                 Kind::Tests { .. } => matrix.test(target),
+                Kind::Files { .. } => matrix.build_command(target),
                 Kind::Bare if self.full => matrix.build(target),
                 Kind::Bare if CHECKED.contains(&target.name) || !self.only.is_empty() => {
                     matrix.check(target);
@@ -312,6 +320,17 @@ impl Matrix<'_> {
                 });
             }
         }
+    }
+
+    /// Builds the command for a system where it only looks into files.
+    fn build_command(&mut self, target: &Target) {
+        let cargo = ready(target).and_then(|toolchain| self.cargo(&toolchain, target));
+        self.try_cell(target.name, "hoist-tool", OF_FILES, || {
+            let mut cargo = cargo?;
+            cargo.args(["build", "--quiet", "--package", "hoist-tool", "--target", target.name]);
+            output(cargo.args(["--no-default-features", "--features", OF_FILES]))?;
+            Ok("built".to_owned())
+        });
     }
 
     /// Runs the tests of the lower crates, and of the executors where they can work.

@@ -23,6 +23,11 @@ pub(crate) struct Target {
 pub(crate) enum Kind {
     /// That it compiles: there is no standard library.
     Bare,
+    /// That the command is built for it: it looks into files there, and runs nothing.
+    Files {
+        /// Compiler and C library.
+        linker: Tool<'static>,
+    },
     /// Its tests, which pass.
     Tests {
         /// Compiler and C library; none for this machine itself.
@@ -115,6 +120,12 @@ pub(crate) const TARGETS: &[Target] = &[
         },
         true,
     ),
+    Target {
+        name: "x86_64-pc-windows-gnu",
+        kind: Kind::Files {
+            linker: Tool::new("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32"),
+        },
+    },
     // The processor here runs 32-bit code itself; qemu-i386 hangs in the test harness.
     emulated(
         "i686-unknown-linux-gnu",
@@ -158,12 +169,12 @@ pub(crate) const TARGETS: &[Target] = &[
 impl Target {
     /// What is missing on this machine to build for this target and to test it.
     pub(crate) fn missing(&self) -> Vec<Tool<'static>> {
-        let Kind::Tests { linker, runner, .. } = &self.kind else { return Vec::new() };
+        let (linker, runner) = self.tools();
         let mut missing: Vec<Tool<'static>> = Vec::new();
-        let runner_tool = runner.as_ref().map(|runner| runner.tool);
-        let programs = linker.iter().copied().chain(runner_tool);
+        let runner_tool = runner.map(|runner| runner.tool);
+        let programs = linker.into_iter().chain(runner_tool);
         missing.extend(programs.filter(|tool| !matches!(tool.version(), Ok(Some(_)))));
-        let library = runner.as_ref().map(|runner| runner.library);
+        let library = runner.map(|runner| runner.library);
         missing.extend(library.filter(|library| !Path::new(library.program).exists()));
         missing
     }
@@ -173,18 +184,26 @@ impl Target {
         let variable = |what: &str| {
             format!("CARGO_TARGET_{}_{what}", self.name.replace(['-', '.'], "_").to_uppercase())
         };
-        if let Kind::Tests { linker, runner, .. } = &self.kind {
-            if let Some(linker) = linker {
-                cargo.env(variable("LINKER"), linker.program);
-                // For build scripts that compile C.
-                cargo.env(format!("CC_{}", self.name.replace('-', "_")), linker.program);
-            }
-            if let Some(runner) = runner {
-                let words: Vec<&str> = LIMITS.iter().chain(runner.words).copied().collect();
-                cargo.env(variable("RUNNER"), words.join(" "));
-            }
+        let (linker, runner) = self.tools();
+        if let Some(linker) = linker {
+            cargo.env(variable("LINKER"), linker.program);
+            // For build scripts that compile C.
+            cargo.env(format!("CC_{}", self.name.replace('-', "_")), linker.program);
+        }
+        if let Some(runner) = runner {
+            let words: Vec<&str> = LIMITS.iter().chain(runner.words).copied().collect();
+            cargo.env(variable("RUNNER"), words.join(" "));
         }
         cargo
+    }
+
+    /// What links programs, and what runs them.
+    const fn tools(&self) -> (Option<Tool<'static>>, Option<&Runner>) {
+        match &self.kind {
+            Kind::Bare => (None, None),
+            Kind::Files { linker } => (Some(*linker), None),
+            Kind::Tests { linker, runner, .. } => (*linker, runner.as_ref()),
+        }
     }
 }
 
@@ -332,7 +351,8 @@ mod tests {
         let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
         let targets = TARGETS.iter().filter_map(|target| match &target.kind {
             Kind::Tests { linker, runner, .. } => Some((linker, runner)),
-            Kind::Bare => None,
+            // nobody's programs are built for these but by name
+            Kind::Bare | Kind::Files { .. } => None,
         });
         let mut packages: Vec<&str> = SHARED.to_vec();
         for (linker, runner) in targets {

@@ -21,7 +21,10 @@ pub struct OnceLock<T>(std::sync::OnceLock<T>);
 /// What is dropped first comes first.
 #[derive(Debug)]
 #[must_use]
-pub struct Guard<G>(G, #[expect(dead_code, reason = "dropped after the lock")] Held);
+pub struct Guard<G> {
+    guard: G,
+    _held: Held,
+}
 
 /// What [`Mutex::lock`] gives.
 pub type MutexGuard<'m, T> = Guard<std::sync::MutexGuard<'m, T>>;
@@ -32,7 +35,7 @@ pub type RwLockWriteGuard<'l, T> = Guard<std::sync::RwLockWriteGuard<'l, T>>;
 
 impl<G> Guard<G> {
     pub(super) const fn new(guard: G, held: Held) -> Self {
-        Self(guard, held)
+        Self { guard, _held: held }
     }
 }
 
@@ -40,13 +43,13 @@ impl<G: Deref> Deref for Guard<G> {
     type Target = G::Target;
 
     fn deref(&self) -> &G::Target {
-        &self.0
+        &self.guard
     }
 }
 
 impl<G: DerefMut> DerefMut for Guard<G> {
     fn deref_mut(&mut self) -> &mut G::Target {
-        &mut self.0
+        &mut self.guard
     }
 }
 
@@ -59,7 +62,7 @@ impl<T> Mutex<T> {
     /// Waits for the lock.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         let held = hold();
-        Guard(self.0.lock().unwrap_or_else(PoisonError::into_inner), held)
+        Guard::new(self.0.lock().unwrap_or_else(PoisonError::into_inner), held)
     }
 
     /// The value, without waiting: nobody else has it.
@@ -82,13 +85,13 @@ impl<T> RwLock<T> {
     /// Waits until nobody writes.
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
         let held = hold();
-        Guard(self.0.read().unwrap_or_else(PoisonError::into_inner), held)
+        Guard::new(self.0.read().unwrap_or_else(PoisonError::into_inner), held)
     }
 
     /// Waits until nobody else has the lock.
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         let held = hold();
-        Guard(self.0.write().unwrap_or_else(PoisonError::into_inner), held)
+        Guard::new(self.0.write().unwrap_or_else(PoisonError::into_inner), held)
     }
 }
 

@@ -28,6 +28,7 @@ impl Content {
             return Ok(Self::Nameless(file));
         }
         leftovers::clean(folder);
+        #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no permissions to set"))]
         let mut builder = leftovers::builder();
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));

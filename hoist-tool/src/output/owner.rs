@@ -6,6 +6,7 @@ use std::path::Path;
 
 #[cfg(target_os = "linux")]
 use super::attributes;
+#[cfg(unix)]
 use crate::paint;
 
 /// The bits with which a file is run with the rights of its owner, or group.

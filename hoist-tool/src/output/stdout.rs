@@ -1,5 +1,6 @@
 //! Standard output as one of the files that are written.
 
+#[cfg(unix)]
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::Path;
