@@ -125,7 +125,7 @@ impl Output {
     /// Whether it takes the place of this file.
     fn replaces(&self, other: &Path) -> bool {
         match &self.target {
-            Target::Old(path, _) => fs::canonicalize(other).is_ok_and(|other| other == *path),
+            Target::Old(path, _) => dunce::canonicalize(other).is_ok_and(|other| other == *path),
             Target::Stdout | Target::Device(_) | Target::New(_) => false,
         }
     }
@@ -197,7 +197,7 @@ impl Target {
         if is_stdout(path) {
             return Self::Stdout;
         }
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let target = dunce::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         match fs::metadata(&target) {
             Ok(old) if old.is_file() => Self::Old(target, old),
             Ok(_) => Self::Device(target),

@@ -53,7 +53,8 @@ impl Turn {
     /// # Errors
     /// If it cannot be opened.
     pub fn in_place(file: &Path, output: &Path) -> Result<Option<Self>> {
-        let (Ok(file), Ok(output)) = (fs::canonicalize(file), fs::canonicalize(output)) else {
+        let (Ok(file), Ok(output)) = (dunce::canonicalize(file), dunce::canonicalize(output))
+        else {
             return Ok(None);
         };
         (file == output && file.is_file()).then(|| Self::take(&file)).transpose()

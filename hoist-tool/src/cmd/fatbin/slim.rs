@@ -196,9 +196,9 @@ impl Slim {
             for entry in entries.filter_entry(|entry| !output::is_ours(entry.file_name())) {
                 let entry = entry?;
                 if entry.file_type().is_file() && is_host(entry.path())? {
-                    files.push(fs::canonicalize(entry.path())?);
+                    files.push(dunce::canonicalize(entry.path())?);
                 } else if entry.file_type().is_dir() {
-                    let folder = fs::canonicalize(entry.path())?;
+                    let folder = dunce::canonicalize(entry.path())?;
                     work.installed.look(&folder);
                 }
             }

@@ -91,7 +91,8 @@ impl Installed {
             Ok(rows) => {
                 for (name, before) in rows {
                     let path = joined(&folder, &name);
-                    let path = if path.is_symlink() { fs::canonicalize(&path) } else { Ok(path) };
+                    let path =
+                        if path.is_symlink() { dunce::canonicalize(&path) } else { Ok(path) };
                     let Ok(path) = path else { continue };
                     let (record, after) = (record.to_owned(), String::new());
                     let listed = Listed { record, name, before, after };

@@ -99,7 +99,7 @@ impl Journal {
     }
 
     fn open(folder: &Path, how: &fs::OpenOptions) -> Result<Self> {
-        let folder = fs::canonicalize(folder).with_context(|| folder.display().to_string())?;
+        let folder = dunce::canonicalize(folder).with_context(|| folder.display().to_string())?;
         let path = folder.join(NAME);
         let turn = Turn::of(&path, how).with_context(|| path.display().to_string())?;
         Ok(Self { folder, turn })

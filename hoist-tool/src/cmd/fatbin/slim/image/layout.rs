@@ -52,8 +52,8 @@ pub fn slim(
 ) -> Result<Report> {
     let label = path.display().to_string();
     ensure!(!is_stdout(output), "{label}: is an image in a folder: -o names a folder");
-    let folder = fs::canonicalize(path).with_context(|| label.clone())?;
-    let is_same = fs::canonicalize(output).is_ok_and(|output| output == folder);
+    let folder = dunce::canonicalize(path).with_context(|| label.clone())?;
+    let is_same = dunce::canonicalize(output).is_ok_and(|output| output == folder);
     let is_free = is_same || fs::symlink_metadata(output).is_err();
     ensure!(is_free, "{}: is there already", output.display());
     let mut journal = backup.map(Journal::make).transpose()?;
