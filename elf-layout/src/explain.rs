@@ -155,13 +155,8 @@ fn apply(error: ApplyError, symbol: &Quoted<'_>, f: &mut fmt::Formatter<'_>) -> 
     }
     write!(f, " at offset {:#x} against {symbol}: ", error.offset)?;
     match error.kind {
-        ApplyErrorKind::UnknownType => write!(f, "unknown type"),
-        ApplyErrorKind::Dynamic => write!(f, "only a dynamic loader resolves this type"),
-        ApplyErrorKind::OutsideSection { size } => {
-            write!(f, "outside the section of {size:#x} bytes")
-        }
         ApplyErrorKind::Unresolved(role) => write!(f, "no {role}"),
-        // value and limits, without what is said already
+        // the reason, without what is said already
         _ => write!(AfterColon { f, begun: false }, "{error}"),
     }
 }

@@ -257,14 +257,12 @@ fn check(
 /// Propagates the resolved definition to all symbols of its name.
 fn propagate_definitions(symbols: &mut [SymbolSlot]) {
     for id in 0..symbols.len() {
-        let Some(&SymbolSlot { definition, needs, .. }) = symbols.get(id) else { continue };
+        let Some(&SymbolSlot { definition, .. }) = symbols.get(id) else { continue };
         if definition as usize != id
             && let Some(&definition) = symbols.get(definition as usize)
             && let Some(slot) = symbols.get_mut(id)
         {
-            let traits = needs.only(Needs::WEAK.with(Needs::FIRST));
-            let shared = definition.needs.only(Needs::SHARED);
-            *slot = SymbolSlot { needs: shared.with(traits), ..definition };
+            *slot = definition;
         }
     }
 }

@@ -170,9 +170,7 @@ impl UndefinedSymbols {
             return;
         }
         let number = self.names.number(name);
-        if self.states.len() < self.names.len() {
-            self.states.resize(self.names.len(), State::Unknown);
-        }
+        self.states.resize(self.names.len(), State::Unknown);
         let Some(state) = self.states.get_mut(number as usize) else { return };
         let next = match (meaning, *state) {
             (Meaning::Function | Meaning::Data, _) | (_, State::Defined) => State::Defined,

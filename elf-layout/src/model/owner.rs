@@ -28,8 +28,8 @@ pub(crate) fn attributes<A: Arch>(
         .and_then(|(number, index)| objects.get(number)?.symbols.as_ref()?.get(index).ok());
     let (r#type, other) = symbol.map_or((0, 0), |symbol| (symbol.r#type(), symbol.other));
     let (is_thumb, is_function) = match slot.state {
-        // T is part of the caller's addresses
-        SymbolState::External => (slot.value & 1 != 0, slot.value & 1 != 0),
+        // T is part of the caller's addresses, and without it nobody knows what is there
+        SymbolState::External => (slot.value & 1 != 0, false),
         SymbolState::ExternalFunction | SymbolState::UndefinedWeak => {
             (slot.needs.has(Needs::THUMB), true)
         }

@@ -325,8 +325,6 @@ impl Needs {
     pub(crate) const EDGE: Self = Self(1 << 14);
     /// A reference whose visibility is not the default: only a definition of the image is meant.
     pub(crate) const HIDDEN: Self = Self(1 << 15);
-    /// What a definition shares with those that it resolves.
-    pub(crate) const SHARED: Self = Self(!(Self::WEAK.0 | Self::FIRST.0));
 
     /// What is not left out by features.
     const BUILT: Self = Self(

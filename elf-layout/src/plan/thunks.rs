@@ -41,7 +41,7 @@ pub(crate) fn is_far(span: u64, record: &Record, place: &SectionSlot, target: &S
 /// How far apart thunk sections of `size` bytes each stand in so much code: what the shortest branches span, if there is room for them.
 /// If not, as near as that comes, and what does not reach any is refused when it is written.
 fn spacing<A: Arch>(size: u64, shortest: u64, code: u64) -> Option<u64> {
-    let widest = A::STUBS.iter().filter_map(|stub| stub.reach).max()?.max(shortest);
+    let widest = A::STUBS.iter().filter_map(|stub| stub.reach).max()?;
     let mut reach = shortest;
     // of all that there may be, one in three: a section that is next may be almost as large as the spacing
     while reach < widest && (size > reach / 8 || code / 20 > reach) {
