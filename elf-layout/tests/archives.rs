@@ -8,6 +8,7 @@ use elf_core::File;
 use elf_core::names::*;
 use elf_layout::archives::{MemberIndex, Undefined, UndefinedSymbols, names_limit};
 use std::collections::BTreeSet;
+use std::error::Error as _;
 use support::{CODE, Object, Place, WRITE};
 
 /// What an object says of a name.
@@ -89,6 +90,9 @@ fn what_is_common_takes_data() {
     // a member that was taken leaves it common, and another one defines it
     assert_eq!(taken(&[("f", Wants)], &[&[("f", Common)], &[("f", Data)]]), [0, 1]);
     assert_eq!(taken(&[("f", Wants)], &[&[("f", Weak)], &[("f", Data)]]), [0]);
+    // one that was taken for another name defines it as a function, before the one with data joins
+    let members: [&[(&str, Says)]; 2] = [&[("f", Data), ("c", Function)], &[("c", Data)]];
+    assert_eq!(taken(&[("f", Wants), ("c", Common)], &members), [0]);
 }
 
 /// An archive is gone through from its start to its end, and again while members are asked for.
@@ -108,6 +112,31 @@ fn members_join_in_the_order_of_the_archive() {
     let twice: [&[(&str, Says)]; 4] =
         [&[("x", Data)], &[("y", Data), ("x", Wants)], &[("x", Data)], &[("y", Data)]];
     assert_eq!(taken(&[("y", Wants)], &twice), [1, 2]);
+}
+
+/// Each name is looked for once as missing and once as common, however many objects ask.
+#[test]
+fn names_are_looked_for_once() {
+    let mut undefined = UndefinedSymbols::new();
+    let both: [&[(&str, Says)]; 2] = [
+        &[("f", Wants), ("c", Common), ("later", Weak), ("known", Data)],
+        &[("f", Wants), ("c", Common), ("later", Common), ("known", Wants), ("g", Wants)],
+    ];
+    let mut asked_for = |said: &[(&str, Says)]| {
+        undefined.add(&File::parse(&object(said)).unwrap()).unwrap();
+        let mut asked = Vec::new();
+        let find = |name: elf_core::Name<'_>, why, _: Option<&usize>| {
+            asked.push((name.to_string(), why));
+            None
+        };
+        undefined.extract(find, |_, _| Ok::<(), ()>(())).unwrap();
+        asked
+    };
+    let named = |name: &str, why| (name.to_owned(), why);
+    let first = [named("f", Undefined::Missing), named("c", Undefined::Common)];
+    assert_eq!(asked_for(both[0]), first);
+    let later = [named("later", Undefined::Common), named("g", Undefined::Missing)];
+    assert_eq!(asked_for(both[1]), [&first[..], &later].concat());
 }
 
 #[test]
@@ -210,4 +239,5 @@ fn names_have_a_limit() {
     let error = MemberIndex::new(vec![text, bytes]).unwrap_err();
     assert_eq!((error.member, error.error), (1, why));
     assert_eq!(error.to_string(), format!("member 1: {why}"));
+    assert_eq!(error.source().unwrap().to_string(), why.to_string());
 }

@@ -3,11 +3,16 @@
 #![cfg(all(feature = "alloc", feature = "default"))]
 #![allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "a test")]
 
-use elf_core::names::{SHN_ABS, SHN_UNDEF, STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC};
+mod support;
+
+use elf_core::names::{
+    ELFCLASS32, EM_ARM, SHN_ABS, SHN_UNDEF, STB_GLOBAL, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE,
+};
 use elf_core::{File, Name, SymbolTable};
 use elf_layout::{ExternalKind, ExternalSymbol, HeapStorage, Layout, Options};
 use reloc_arm::Arm;
 use reloc_arm::arm::*;
+use support::{CODE, Object, Place};
 
 const BASE: u64 = 0x1000_0000;
 const NEAR: u64 = 0x1004_0000;
@@ -213,6 +218,40 @@ fn with_table(value: u32, info: u8, shndx: u16, r#type: u32, addend: u32) -> Vec
 }
 
 const SEGMENTS: &[u8] = fixture!("relocations-lld");
+
+/// What is no function and has no T may be code of either state: there is no stub for it that Thumb code could take.
+#[test]
+fn stubs_of_labels() {
+    let stubs = |kind, code: u32, r#type, outside| {
+        let mut object = Object::new();
+        (object.machine, object.class) = (EM_ARM, ELFCLASS32);
+        let text = object.section(".text", CODE, 4, &[code, 0].map(u32::to_le_bytes).concat());
+        let place = if outside == OWN { Place::In(text) } else { Place::Undefined };
+        let label = object.symbol("label", STB_GLOBAL, r#type, place, 4, 0);
+        object.relocation(text, 0, kind, label, if kind == R_ARM_THM_CALL { -4 } else { -8 });
+        let bytes = object.build();
+        let files = [File::parse(&bytes).unwrap()];
+        let mut room = HeapStorage::new();
+        let mut externals = |_: Name<'_>| Some(outside);
+        let layout = room.plan::<Arm>(&files, Options::default(), &mut externals).unwrap();
+        let mut image = vec![0; layout.size() as usize];
+        layout.write(&mut image, BASE).ok().map(|()| layout.stubs().count())
+    };
+    // the object's own, which is Arm code if it is a function: processors without BLX need a stub for that
+    const OWN: ExternalSymbol = ExternalSymbol::new(4);
+    for (r#type, outside, from_thumb, from_arm) in [
+        (STT_NOTYPE, ExternalSymbol::new(FAR), None, Some(1)),
+        (STT_NOTYPE, ExternalSymbol::new(FAR | 1), Some(1), Some(1)),
+        (STT_NOTYPE, ExternalSymbol::function(FAR), Some(1), Some(1)),
+        (STT_NOTYPE, ExternalSymbol::function(FAR | 1), Some(1), Some(1)),
+        (STT_NOTYPE, OWN, Some(0), Some(0)),
+        (STT_FUNC, OWN, Some(1), Some(0)),
+    ] {
+        let from = |kind, code| stubs(kind, code, r#type, outside);
+        assert_eq!(from(R_ARM_THM_CALL, 0xf800_f000), from_thumb, "{type} {outside:?}");
+        assert_eq!(from(R_ARM_CALL, 0xeb00_0000), from_arm, "{type} {outside:?}");
+    }
+}
 
 /// T is or-ed into what counts from functions, once A is added; of all else bit 0 is a part of the address.
 #[test]

@@ -12,15 +12,14 @@ use elf_layout::{
 use reloc_arm::Arm;
 use reloc_riscv::Rv64;
 use reloc_riscv::riscv::{R_RISCV_SET_ULEB128, R_RISCV_SUB_ULEB128};
+use reloc_x86::x86_64::{
+    R_X86_64_64, R_X86_64_GOTTPOFF, R_X86_64_PC32, R_X86_64_RELATIVE, R_X86_64_TPOFF32,
+};
 use reloc_x86::{I386, X86_64};
 use support::{
     BASE, CODE, Object, Place, READ, WRITE, image_error, laid_out, nobody, plan, refused,
     refused_by,
 };
-
-const R_X86_64_64: u32 = 1;
-const R_X86_64_PC32: u32 = 2;
-const R_X86_64_GOTTPOFF: u32 = 22;
 
 /// An object whose data refer to a symbol.
 fn refers(make: impl FnOnce(&mut Object, u32) -> usize) -> Object {
@@ -114,17 +113,20 @@ fn relocations_of_another_symbol_table() {
     );
 }
 
+/// The number behind the last is no section of the next object.
 #[test]
 fn relocations_of_no_section() {
     let object = refers(|object, data| object.global("symbol", data, 0));
-    let mut bytes = object.build();
-    let file = File::parse(&bytes).unwrap();
-    let at = (file.header().section_headers + 2 * 64 + 44) as usize; // sh_info
-    bytes[at..at + 4].copy_from_slice(&77u32.to_le_bytes());
-    let error =
-        plan(&[bytes], Options::default(), &mut nobody, |layout| layout.map(|_| ()).unwrap_err());
-    assert_eq!(error.section, 2);
-    assert!(error.to_string().contains("names section 77 of 6"), "{error}");
+    for number in [6u32, 77] {
+        let mut bytes = object.build();
+        let file = File::parse(&bytes).unwrap();
+        let at = (file.header().section_headers + 2 * 64 + 44) as usize; // sh_info
+        bytes[at..at + 4].copy_from_slice(&number.to_le_bytes());
+        let objects = [bytes, Object::new().build()];
+        let error = plan(&objects, Options::default(), &mut nobody, |layout| layout.err().unwrap());
+        assert_eq!((error.object, error.section), (0, 2));
+        assert!(error.to_string().contains(&format!("names section {number} of 6")), "{error}");
+    }
 }
 
 #[test]
@@ -136,7 +138,7 @@ fn symbols_that_cannot_be_used() {
     );
     assert_eq!(
         error.kind,
-        ErrorKind::Undefined { symbol: 1, offset: 8, r#type: 1, name: "R_X86_64_64" }
+        ErrorKind::Undefined { symbol: 1, offset: 8, r#type: R_X86_64_64, name: "R_X86_64_64" }
     );
     let object = refers(|object, _| {
         let debug = object.section(".debug", SectionFlags::empty(), 1, &[0; 4]);
@@ -185,7 +187,7 @@ fn relocations_that_cannot_be_applied() {
         "object 0: section 1: R_X86_64_PC32 at offset 0x0: value 2147483648 (0x80000000) is not in -2147483648..=2147483647"
     );
     assert_eq!(
-        message(&of_kind(8, 0, 0)),
+        message(&of_kind(R_X86_64_RELATIVE, 0, 0)),
         "object 0: section 1: R_X86_64_RELATIVE at offset 0x0: only a dynamic loader resolves this type"
     );
 }
@@ -243,7 +245,7 @@ fn variables_and_other_symbols() {
         let text = object.section(".text", CODE, 8, &[0; 16]);
         let place = Place::In(text);
         let symbol = object.symbol("f", STB_GLOBAL, STT_GNU_IFUNC, place, 0, 4);
-        object.relocation(text, 4, 23, symbol, 0);
+        object.relocation(text, 4, R_X86_64_TPOFF32, symbol, 0);
         for indirect_functions in [false, true] {
             let options = Options { indirect_functions, ..Options::default() };
             let error = refused(&[&object], options);
@@ -251,7 +253,7 @@ fn variables_and_other_symbols() {
         }
     }
     assert_eq!(
-        of(23, false), // R_X86_64_TPOFF32
+        of(R_X86_64_TPOFF32, false),
         "object 0: section 1: R_X86_64_TPOFF32 at offset 0x4: symbol 1 is not thread-local"
     );
     assert_eq!(

@@ -9,12 +9,11 @@ use elf_core::{File, SectionFlags};
 use elf_layout::explain::{section_name, symbol_name};
 use elf_layout::{HeapStorage, Options, ThreadLocal};
 use reloc_x86::X86_64;
+use reloc_x86::x86_64::{
+    R_X86_64_64, R_X86_64_GOTTPOFF, R_X86_64_PC32, R_X86_64_RELATIVE, R_X86_64_TPOFF32,
+};
 use support::{BASE, CODE, Object, Place, READ, WRITE, process};
 
-const R_X86_64_64: u32 = 1;
-const R_X86_64_PC32: u32 = 2;
-const R_X86_64_GOTTPOFF: u32 = 22;
-const R_X86_64_TPOFF32: u32 = 23;
 const TLS: SectionFlags = WRITE.union(SectionFlags::TLS);
 
 /// Why there is no image of these objects.
@@ -133,7 +132,7 @@ fn relocations_that_fail_name_their_symbol() {
         why(&[outside]),
         "<0>: section .data: R_X86_64_64 at offset 0xc against 'own': outside the section of 0x10 bytes"
     );
-    let dynamic = refers(8, |object| object.global("own", 1, 0));
+    let dynamic = refers(R_X86_64_RELATIVE, |object| object.global("own", 1, 0));
     assert_eq!(
         why(&[dynamic]),
         "<0>: section .data: R_X86_64_RELATIVE at offset 0x8 against 'own': only a dynamic loader resolves this type"
@@ -155,6 +154,24 @@ fn relocations_that_fail_name_their_symbol() {
     );
     let text = why(&[variable(R_X86_64_GOTTPOFF)]);
     assert!(text.starts_with("<0>: no ") && text.ends_with(" for symbol 't'"), "{text}");
+}
+
+/// What is about the image as a whole is about no object.
+#[test]
+fn images_are_of_no_object() {
+    let bytes = refers(R_X86_64_64, |object| object.global("own", 1, 0)).build();
+    let files = [File::parse(&bytes).unwrap()];
+    let mut room = HeapStorage::new();
+    let layout = room.plan::<X86_64>(&files, Options::default(), &mut process).unwrap();
+    let message = |image: &mut [u8], base| {
+        let error = layout.write(image, base).unwrap_err();
+        assert!(error.kind.is_of_image());
+        error.explain(&files).to_string()
+    };
+    let text = message(&mut [0; 15], BASE);
+    assert_eq!(text, "image of 0xf bytes is too small: 0x10 needed");
+    let text = message(&mut [0; 16], BASE + 1);
+    assert_eq!(text, "image cannot be at 0x10000001, with an alignment of 0x1000");
 }
 
 #[test]

@@ -5,11 +5,9 @@ mod support;
 
 use elf_core::names::*;
 use elf_layout::Options;
+use reloc_x86::x86_64::{R_X86_64_64, R_X86_64_GOTPCREL};
 use std::collections::BTreeMap;
 use support::{BASE, CODE, Object, Place, READ, WRITE, image, laid_out, nobody, plan, word};
-
-const R_X86_64_64: u32 = 1;
-const R_X86_64_GOTPCREL: u32 = 9;
 
 /// 40,000 sections, each with a symbol, relocations against its neighbour, and three symbols more: 200,000 in two objects.
 #[test]

@@ -16,6 +16,7 @@ use elf_layout::{
     ErrorKind, ExternalSymbol, ImageMode, Layout, Options, SymbolAddress, is_linker_defined,
 };
 use reloc_x86::X86_64;
+use reloc_x86::x86_64::R_X86_64_64;
 use support::*;
 
 /// The bytes between two symbols of an object.
@@ -42,8 +43,6 @@ fn asking(start: &str, end: &str) -> (Object, u32, (u32, u32)) {
     let symbols = (object.index(start), object.index(end));
     (object, data, symbols)
 }
-
-const R_X86_64_64: u32 = 1;
 
 #[test]
 fn sections_of_one_name_stand_together_in_order() {
@@ -233,12 +232,15 @@ fn link_order_is_that_of_what_is_linked_to() {
     };
     note(&mut first, 3, named);
     note(&mut first, 1, late);
+    // those that follow none, whatever they name, stay in their order
     first.section("notes", READ, 1, &[4; 2]);
+    let names_one = first.section("notes", READ, 1, &[5; 2]);
+    first.names(names_one, late);
     let mut second = Object::new();
     let text = second.section(".text", CODE, 16, &[0xc3]);
     note(&mut second, 2, text);
-    let mut code = first.build();
-    let _ = &mut code;
+    note(&mut second, 0, text);
+    second.section("notes", READ, 1, &[6; 2]);
     let objects = [first.build(), second.build()];
     plan(&objects, Options::default(), &mut nobody, |layout| {
         let layout = layout.unwrap();
@@ -246,7 +248,7 @@ fn link_order_is_that_of_what_is_linked_to() {
         // the code is too short for its relocation
         let _ = layout.write(&mut image, BASE);
         let found = between(&layout, &image, 0, symbols);
-        assert_eq!(found, [1, 1, 2, 2, 3, 3, 4, 4]);
+        assert_eq!(found, [1, 1, 2, 2, 0, 0, 3, 3, 4, 4, 5, 5, 6, 6]);
     });
 }
 

@@ -7,14 +7,11 @@ use elf_core::names::*;
 use elf_core::{SectionFlags, SegmentFlags};
 use elf_layout::{ErrorKind, ImageMode, Options, SymbolAddress, Target2, ThreadLocal};
 use proptest::prelude::*;
+use reloc_x86::x86_64::*;
 use support::{
     BASE, CODE, Object, READ, WRITE, half, image, image_error, laid_out, nobody, placement, plan,
     process, refused, word,
 };
-
-const R_X86_64_64: u32 = 1;
-const R_X86_64_PC32: u32 = 2;
-const R_X86_64_REX_GOTPCRELX: u32 = 42;
 
 const PACKED: Options = Options { mode: ImageMode::Packed { section_alignment: 128 }, ..BASELESS };
 const BASELESS: Options = Options {
@@ -333,7 +330,7 @@ fn thread_local_zeros_occupy_no_memory() {
     });
     // nor can anything be written to them
     let symbol = object.local("here", data, 0);
-    object.relocation(zeros, 0xff8, 1, symbol, 0);
+    object.relocation(zeros, 0xff8, R_X86_64_64, symbol, 0);
     laid_out(&[&object], |layout| {
         let error = image_error(layout);
         assert_eq!(
@@ -385,8 +382,16 @@ const FLAGS: [SectionFlags; 9] = [
     CODE.union(SectionFlags::EXCLUDE),
 ];
 
-/// `R_X86_64_`: 64, PC64, GOTPCREL, PLT32, GOTOFF64, GOTPCRELX, NONE.
-const KINDS: [u32; 7] = [1, 24, 9, 4, 25, 41, 0];
+/// Kinds that ask for addresses, GOT entries, stubs and the GOT itself.
+const KINDS: [u32; 7] = [
+    R_X86_64_64,
+    R_X86_64_PC64,
+    R_X86_64_GOTPCREL,
+    R_X86_64_PLT32,
+    R_X86_64_GOTOFF64,
+    R_X86_64_GOTPCRELX,
+    R_X86_64_NONE,
+];
 
 fn random() -> impl Strategy<Value = Random> {
     let address = prop_oneof![9 => Just(None), 1 => any::<u16>().prop_map(Some)];

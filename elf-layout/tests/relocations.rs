@@ -11,23 +11,15 @@ use elf_layout::{
 };
 use reloc_riscv::Rv32;
 use reloc_x86::X86_64;
+use reloc_x86::x86_64::{
+    R_X86_64_16, R_X86_64_32, R_X86_64_32S, R_X86_64_64, R_X86_64_GOTPCREL, R_X86_64_GOTPCRELX,
+    R_X86_64_PC32, R_X86_64_PC64, R_X86_64_PLT32, R_X86_64_PLTOFF64, R_X86_64_REX_GOTPCRELX,
+    R_X86_64_SIZE64,
+};
 use support::{
     BASE, CODE, FAR, NEAR, Object, Place, READ, WRITE, half, image, image_error, laid_out,
     placement, plan, process, word,
 };
-
-const R_X86_64_64: u32 = 1;
-const R_X86_64_PC32: u32 = 2;
-const R_X86_64_PLT32: u32 = 4;
-const R_X86_64_GOTPCREL: u32 = 9;
-const R_X86_64_32: u32 = 10;
-const R_X86_64_32S: u32 = 11;
-const R_X86_64_PC64: u32 = 24;
-const R_X86_64_PLTOFF64: u32 = 31;
-const R_X86_64_16: u32 = 12;
-const R_X86_64_SIZE64: u32 = 33;
-const R_X86_64_GOTPCRELX: u32 = 41;
-const R_X86_64_REX_GOTPCRELX: u32 = 42;
 
 /// An object whose code refers to `symbols` one after the other, eight bytes each, by `kind`.
 fn uses(kind: u32, symbols: &[&str]) -> Object {

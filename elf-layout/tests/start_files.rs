@@ -15,6 +15,7 @@ use elf_core::names::EM_RISCV;
 use elf_layout::{ErrorKind, HeapStorage, Options};
 use reloc_riscv::Rv64;
 use reloc_riscv::riscv::R_RISCV_64;
+use reloc_x86::x86_64::R_X86_64_64;
 use support::*;
 
 /// `crti.o`, or what is like it, two objects with fragments, and `crtn.o`.
@@ -76,7 +77,7 @@ fn unwinding_tables_are_one() {
     let table = begin.section(".eh_frame", READ, 4, &[]);
     let start = begin.global("start_of_frames", table, 0);
     let at = begin.section(".data", WRITE, 8, &[0; 8]);
-    begin.relocation(at, 0, 1, start, 0);
+    begin.relocation(at, 0, R_X86_64_64, start, 0);
     let mut objects = vec![begin];
     let mut tables = Vec::new();
     for byte in 1..4 {

@@ -6,14 +6,11 @@ mod support;
 use elf_core::Name;
 use elf_core::names::*;
 use elf_layout::{ErrorKind, ExternalSymbol, Options, SymbolAddress};
+use reloc_x86::x86_64::{R_X86_64_64, R_X86_64_GOTPCREL, R_X86_64_PC32, R_X86_64_PC64};
 use std::collections::BTreeMap;
 use support::{
     BASE, CODE, Object, Place, READ, WRITE, image, laid_out, nobody, plan, refused, word,
 };
-
-const R_X86_64_64: u32 = 1;
-const R_X86_64_PC32: u32 = 2;
-const R_X86_64_PC64: u32 = 24;
 
 /// What an object says of the symbol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +73,7 @@ fn check(says: &[Says]) {
                 let error = layout.map(|_| ()).unwrap_err();
                 let undefined = matches!(
                     error.kind,
-                    ErrorKind::Undefined { symbol: 1, offset: 0, r#type: 1, .. }
+                    ErrorKind::Undefined { symbol: 1, offset: 0, r#type: R_X86_64_64, .. }
                 );
                 assert!(undefined && error.object <= object, "{says:?}: {error}");
             } else {
@@ -208,7 +205,7 @@ fn names_that_the_layout_knows_itself() {
     object.relocation(data, 0, R_X86_64_64, got, 0);
     object.relocation(data, 8, R_X86_64_64, handle, 0);
     let text = object.section(".text", CODE, 1, &[0; 8]);
-    object.relocation(text, 0, 9, target, -4);
+    object.relocation(text, 0, R_X86_64_GOTPCREL, target, -4);
     let objects = [object.build(), object.build()];
     plan(&objects, Options::default(), &mut nobody, |layout| {
         let layout = layout.unwrap();
@@ -288,34 +285,6 @@ fn group_and_symbol_of_one_name_are_two_things() {
             assert!(layout.section(own, text).is_some());
         });
     }
-}
-
-/// Of sections of one name that compilers wrote before there were groups the first is kept, whatever the binding of its symbols.
-#[cfg(feature = "linker-defined")]
-#[test]
-fn of_linkonce_sections_the_first_is_kept() {
-    let object = |name: &str, is_weak: bool, code: u8| {
-        let mut object = Object::new();
-        let text = object.section(name, CODE, 1, &[code; 8]);
-        let symbol = if is_weak { object.weak("f", text, 2) } else { object.global("f", text, 2) };
-        let own = object.section(".data", WRITE, 8, &[0; 8]);
-        object.relocation(own, 0, R_X86_64_64, symbol, 0);
-        (object, text, own)
-    };
-    for (first, second) in [(true, false), (false, true), (false, false), (true, true)] {
-        let (one, text, _) = object(".gnu.linkonce.t.f", first, 1);
-        let (two, _, own) = object(".gnu.linkonce.t.f", second, 2);
-        laid_out(&[&one, &two], |layout| {
-            let kept = [0, 1].map(|object| layout.section(object, text).is_some());
-            assert_eq!(kept, [true, false]);
-            let address = BASE + layout.section(0, text).unwrap() + 2;
-            let image = image(layout).unwrap();
-            assert_eq!(word(&image, layout.section(1, own).unwrap()), address);
-        });
-    }
-    let [(one, text, _), (two, ..)] =
-        [object(".gnu.linkonce.t.f", true, 1), object(".gnu.linkonce.r.f", true, 2)];
-    laid_out(&[&one, &two], |layout| assert!(layout.section(1, text).is_some()));
 }
 
 /// What is hidden and weak means a definition of the objects or nothing: gABI ch. 5, "Symbol Visibility".

@@ -13,8 +13,9 @@ use elf_layout::{
 };
 use reloc_x86::X86_64;
 use reloc_x86::x86_64::{
-    R_X86_64_DTPOFF32, R_X86_64_DTPOFF64, R_X86_64_GOTPC32_TLSDESC, R_X86_64_GOTTPOFF,
-    R_X86_64_SIZE64, R_X86_64_TLSDESC_CALL, R_X86_64_TLSGD, R_X86_64_TLSLD, R_X86_64_TPOFF64,
+    R_X86_64_64, R_X86_64_DTPOFF32, R_X86_64_DTPOFF64, R_X86_64_GOTPC32_TLSDESC, R_X86_64_GOTTPOFF,
+    R_X86_64_PLT32, R_X86_64_SIZE64, R_X86_64_TLSDESC_CALL, R_X86_64_TLSGD, R_X86_64_TLSLD,
+    R_X86_64_TPOFF64,
 };
 use support::{BASE, CODE, Object, Place, WRITE, half, laid_out, nobody, plan, word};
 
@@ -310,13 +311,46 @@ fn local_dynamic_becomes_local_exec() {
     });
 }
 
+/// Code of general dynamic becomes local exec with the call that the next relocation is for, where the ABI has it and nowhere else.
+#[test]
+#[cfg_attr(not(feature = "relax"), ignore = "needs the feature relax")]
+fn general_dynamic_goes_with_its_call() {
+    for call in [Some(12), Some(11), None] {
+        let mut object = Object::new();
+        // data16 lea own@tlsgd(%rip), %rdi; data16 data16 rex.w call __tls_get_addr
+        let asking = [0x66, 0x48, 0x8d, 0x3d, 0, 0, 0, 0, 0x66, 0x66, 0x48, 0xe8, 0, 0, 0, 0];
+        let text = object.section(".text", CODE, 1, &asking);
+        let [own, function] = ["own", "__tls_get_addr"].map(|name| object.undefined(name));
+        object.relocation(text, 4, R_X86_64_TLSGD, own, -4);
+        if let Some(place) = call {
+            object.relocation(text, place, R_X86_64_PLT32, function, -4);
+        }
+        let objects = [object.build(), variables().build()];
+        let mut outside = |_: Name<'_>| Some(ExternalSymbol::function(BASE));
+        plan(&objects, Options::default(), &mut outside, |layout| {
+            let mut layout = layout.unwrap();
+            layout.set_static_tls_block(AT);
+            let mut image = vec![0; layout.size() as usize];
+            let written = layout.write(&mut image, BASE).map_err(|error| error.kind);
+            if call == Some(12) {
+                // mov %fs:0, %rax; lea own@tpoff(%rax), %rax
+                assert_eq!(image[..12], [0x64, 0x48, 0x8b, 4, 37, 0, 0, 0, 0, 0x48, 0x8d, 0x80]);
+                assert_eq!((written, half(&image, 12)), (Ok(()), -0x3fc));
+            } else {
+                let Err(ErrorKind::Apply(error)) = written else { panic!("{written:?}") };
+                assert_eq!((error.offset, error.kind), (4, ApplyErrorKind::Sequence));
+            }
+        });
+    }
+}
+
 /// An address is not asked of a variable, nor a variable's offset of anything else.
 #[test]
 fn addresses_of_symbols_beside_variables() {
     let mut object = variables();
     let data = object.section(".data", WRITE, 8, &[0; 8]);
     let symbol = object.global("data", data, 0);
-    object.relocation(data, 0, 1, symbol, 0);
+    object.relocation(data, 0, R_X86_64_64, symbol, 0);
     laid_out(&[&object], |layout| {
         let data = layout.section(0, data).unwrap();
         let index = object.index(symbol);

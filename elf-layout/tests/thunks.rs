@@ -11,20 +11,16 @@
 
 mod support;
 
+use elf_core::Name;
 use elf_core::names::EM_AARCH64;
-use elf_core::{File, Name};
-use elf_layout::{
-    Error, ErrorKind, ExternalSymbol, FRAGMENT_ROOM, Layout, ObjectSlot, Options, Requirements,
-    SectionSlot, Storage, StubEntry, SymbolSlot,
-};
+use elf_layout::{Error, ErrorKind, ExternalSymbol, FRAGMENT_ROOM, Layout, Options, StubEntry};
 use reloc_aarch64::Aarch64;
-use support::{BASE, CODE, FAR, Object, WRITE, nobody, process, word};
+use reloc_aarch64::aarch64::{
+    R_AARCH64_ABS64, R_AARCH64_ADR_PREL_LO21, R_AARCH64_ADR_PREL_PG_HI21, R_AARCH64_CALL26,
+    R_AARCH64_CONDBR19,
+};
+use support::{BASE, CODE, FAR, Object, WRITE, nobody, plan_for, process, word};
 
-const ABS64: u32 = 257;
-const ADR_PREL_LO21: u32 = 274;
-const ADR_PREL_PG_HI21: u32 = 275;
-const CALL26: u32 = 283;
-const CONDBR19: u32 = 280;
 const MIB: u64 = 1 << 20;
 
 /// Lays out objects for AArch64 and hands the outcome to `f`.
@@ -33,26 +29,13 @@ fn plan<R>(
     externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     f: impl FnOnce(Result<Layout<'_, '_, Aarch64>, Error>) -> R,
 ) -> R {
-    let bytes = |object: &&Object| {
-        let mut bytes = object.build();
-        bytes[18..20].copy_from_slice(&EM_AARCH64.to_le_bytes());
-        bytes
+    let of = |object: &&Object| {
+        let mut object = (*object).clone();
+        object.machine = EM_AARCH64;
+        object.build()
     };
-    let objects: Vec<Vec<u8>> = objects.iter().map(bytes).collect();
-    let files: Vec<File<'_>> = objects.iter().map(|bytes| File::parse(bytes).unwrap()).collect();
-    let needed = Requirements::of(&files).unwrap();
-    let mut slots = vec![ObjectSlot::default(); needed.objects];
-    let mut sections = vec![SectionSlot::default(); needed.sections];
-    let mut symbols = vec![SymbolSlot::default(); needed.symbols];
-    let mut names = vec![0; needed.names];
-    let storage = Storage {
-        objects: &mut slots,
-        sections: &mut sections,
-        symbols: &mut symbols,
-        names: &mut names,
-        edits: &mut [],
-    };
-    f(Layout::plan(&files, Options::default(), storage, externals))
+    let objects: Vec<Vec<u8>> = objects.iter().map(of).collect();
+    plan_for(&objects, Options::default(), externals, f)
 }
 
 fn image(layout: &Layout<'_, '_, Aarch64>) -> Result<Vec<u8>, Error> {
@@ -92,7 +75,7 @@ fn check_named(sizes: &[u64], name: fn(usize) -> &'static str) -> usize {
         let edges = ["__start_late", "__stop_late"].map(|edge| object.undefined_weak(edge));
         let data = object.section(".data", WRITE, 8, &[0; 16]);
         for (edge, place) in edges.into_iter().zip([0, 8]) {
-            object.relocation(data, place, ABS64, edge, 0);
+            object.relocation(data, place, R_AARCH64_ABS64, edge, 0);
         }
         let symbols: Vec<usize> = (0..sizes.len())
             .map(|other| match other == number {
@@ -103,7 +86,7 @@ fn check_named(sizes: &[u64], name: fn(usize) -> &'static str) -> usize {
         let far = object.undefined("far");
         for (at, symbol) in symbols.into_iter().chain([far]).enumerate() {
             for place in [at as u64 * 4 + 4, size - 4 - at as u64 * 4] {
-                object.relocation(text, place, CALL26, symbol, 0);
+                object.relocation(text, place, R_AARCH64_CALL26, symbol, 0);
                 calls.push((number, text, place, at));
             }
         }
@@ -170,8 +153,8 @@ fn only_what_is_far_has_stubs() {
     let near = first.global("near", text, 8);
     let distant = second.global("distant", 1, 119 * MIB);
     let asked = first.undefined("distant");
-    first.relocation(text, 0, CALL26, near, 0);
-    first.relocation(text, 4, CALL26, asked, 0);
+    first.relocation(text, 0, R_AARCH64_CALL26, near, 0);
+    first.relocation(text, 4, R_AARCH64_CALL26, asked, 0);
     plan(&[&first, &second], &mut nobody, |layout| {
         let layout = layout.unwrap();
         let image = image(&layout).unwrap();
@@ -189,7 +172,7 @@ fn stubs_behind_code_of_odd_size() {
     let mut object = Object::new();
     let text = object.zeros(".text", CODE, 4, 33);
     let far = object.undefined("far");
-    object.relocation(text, 8, CALL26, far, 0);
+    object.relocation(text, 8, R_AARCH64_CALL26, far, 0);
     plan(&[&object], &mut process, |layout| {
         let layout = layout.unwrap();
         let place = layout.section(0, text).unwrap() + 8;
@@ -217,7 +200,7 @@ fn what_reaches_no_thunk_is_refused() {
     let mut object = Object::new();
     let text = object.zeros(".text", CODE, 16, 300 * MIB);
     let far = object.undefined("far");
-    object.relocation(text, 150 * MIB, CALL26, far, 0);
+    object.relocation(text, 150 * MIB, R_AARCH64_CALL26, far, 0);
     plan(&[&object], &mut process, |layout| {
         let kind = image(&layout.unwrap()).unwrap_err().kind;
         assert!(matches!(kind, ErrorKind::Apply(error) if error.offset == 150 * MIB), "{kind:?}");
@@ -236,8 +219,8 @@ fn weak_functions_that_nobody_defines() {
         &[0x94000000_u32, 0x90000000].map(u32::to_le_bytes).concat(),
     );
     let weak = object.undefined_weak("nobody");
-    object.relocation(text, 0, CALL26, weak, 0);
-    object.relocation(text, 4, ADR_PREL_PG_HI21, weak, 0);
+    object.relocation(text, 0, R_AARCH64_CALL26, weak, 0);
+    object.relocation(text, 4, R_AARCH64_ADR_PREL_PG_HI21, weak, 0);
     plan(&[&object], &mut nobody, |layout| {
         let layout = layout.unwrap();
         assert_eq!((layout.stubs().count(), layout.limit()), (0, None));
@@ -255,7 +238,7 @@ fn narrow_places_count_from_copies() {
     let mut object = Object::new();
     let text = object.section(".text", CODE, 16, &0x10000000_u32.to_le_bytes()); // adr x0, .
     let constant = object.undefined("constant");
-    object.relocation(text, 0, ADR_PREL_LO21, constant, 0);
+    object.relocation(text, 0, R_AARCH64_ADR_PREL_LO21, constant, 0);
     let mut near = |_: Name<'_>| Some(ExternalSymbol::constant(HIGH + (1 << 28), 8));
     plan(&[&object], &mut near, |layout| {
         let layout = layout.unwrap();
@@ -274,10 +257,13 @@ fn conditional_branches_are_refused() {
     let text = object.zeros(".text", CODE, 16, 16);
     let other = object.zeros(".text.other", CODE, 16, 200 * MIB);
     let end = object.global("end", other, 200 * MIB - 4);
-    object.relocation(text, 0, CONDBR19, end, 0);
+    object.relocation(text, 0, R_AARCH64_CONDBR19, end, 0);
     plan(&[&object], &mut nobody, |layout| {
         let kind = image(&layout.unwrap()).unwrap_err().kind;
-        assert!(matches!(kind, ErrorKind::Apply(error) if error.r#type == CONDBR19), "{kind:?}");
+        assert!(
+            matches!(kind, ErrorKind::Apply(error) if error.r#type == R_AARCH64_CONDBR19),
+            "{kind:?}"
+        );
     });
 }
 
@@ -295,13 +281,13 @@ fn what_belongs_together_stays_so() {
     for name in [".text.a", ".text.b"] {
         let text = object.zeros(name, CODE, 16, 80 * MIB);
         let far = object.undefined("far");
-        object.relocation(text, 0, CALL26, far, 0);
+        object.relocation(text, 0, R_AARCH64_CALL26, far, 0);
     }
     let last = object.zeros("mine", CODE, 64, 8);
     let data = object.section(".data", WRITE, 8, &[0; 16]);
     let [start, stop] = ["__start_mine", "__stop_mine"].map(|name| object.undefined(name));
-    object.relocation(data, 0, ABS64, start, 0);
-    object.relocation(data, 8, ABS64, stop, 0);
+    object.relocation(data, 0, R_AARCH64_ABS64, start, 0);
+    object.relocation(data, 8, R_AARCH64_ABS64, stop, 0);
     plan(&[&object], &mut process, |layout| {
         let layout = layout.unwrap();
         let at = |section| layout.section(0, section).unwrap();

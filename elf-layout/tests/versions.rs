@@ -6,9 +6,8 @@ mod support;
 
 use elf_core::names::*;
 use elf_layout::{ErrorKind, Options};
+use reloc_x86::x86_64::R_X86_64_64;
 use support::{BASE, Object, Place, WRITE, image, nobody, plan, word};
-
-const R_X86_64_64: u32 = 1;
 
 /// Adds definitions, which are at the eight bytes of their number.
 fn define(object: &mut Object, names: &[&str], binding: u8) -> u32 {
