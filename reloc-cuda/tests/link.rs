@@ -3,35 +3,30 @@
 #![cfg(feature = "link")]
 
 mod linked;
+mod objects;
 
 use elf_core::names;
 use linked::differences;
+use objects::{bytes_of, halves, put32, read, symbol_row};
 use reloc_cuda::Load;
+use reloc_cuda::cuda::{
+    R_CUDA_ABS32_HI_32, R_CUDA_ABS32_LO_32, R_CUDA_UNIFIED32_HI_32, R_CUDA_UNIFIED32_LO_32,
+};
 use reloc_cuda::link::{LinkErrorKind, LinkOptions, LinkedMercury, link, link_for, link_with};
 use std::path::{Path, PathBuf};
 
 const ARCHITECTURES: [&str; 3] = ["sm_80", "sm_90", "sm_100"];
 
-fn read(name: &str) -> Vec<u8> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda");
-    let path = folder.join(format!("{name}.cubin"));
-    std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-fn halves(arch: &str) -> [Vec<u8>; 2] {
-    ["calls_a", "calls_b"].map(|half| read(&format!("{half}-13.5-{arch}")))
+fn calls(arch: &str) -> [Vec<u8>; 2] {
+    halves("calls", &format!("13.5-{arch}"))
 }
 
 const SHAPES: [&str; 2] = ["12.9-sm_80", "13.5-sm_90"];
 
-fn shapes(version: &str) -> [Vec<u8>; 2] {
-    ["shapes_a", "shapes_b"].map(|half| read(&format!("{half}-{version}")))
-}
-
 #[test]
 fn fixtures_are_linked_as_nvlink_does() {
     for arch in ARCHITECTURES {
-        let [a, b] = halves(arch);
+        let [a, b] = calls(arch);
         let linked = link(&[&a, &b]).unwrap();
         let expected = read(&format!("linked-13.5-{arch}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{arch}");
@@ -45,7 +40,7 @@ fn fixtures_are_linked_as_nvlink_does() {
 #[test]
 fn shapes_are_linked_as_nvlink_does() {
     for version in SHAPES {
-        let [a, b] = shapes(version);
+        let [a, b] = halves("shapes", version);
         let linked = link(&[&a, &b]).unwrap();
         let (_, arch) = version.split_once('-').unwrap();
         let expected = read(&format!("shapes-13.5-{arch}"));
@@ -60,7 +55,7 @@ fn shapes_are_linked_as_nvlink_does() {
 #[test]
 fn data_are_linked_as_nvlink_does() {
     for arch in ["sm_80", "sm_90"] {
-        let [a, b] = ["data_a", "data_b"].map(|half| read(&format!("{half}-13.5-{arch}")));
+        let [a, b] = halves("data", &format!("13.5-{arch}"));
         let linked = link(&[&a, &b]).unwrap();
         let expected = read(&format!("data-13.5-{arch}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{arch}");
@@ -71,7 +66,7 @@ fn data_are_linked_as_nvlink_does() {
 #[test]
 fn places_are_those_of_nvlink() {
     for (name, arch) in [("places", "sm_80"), ("places", "sm_100"), ("tensor", "sm_100a")] {
-        let [a, b] = ["a", "b"].map(|half| read(&format!("{name}_{half}-13.5-{arch}")));
+        let [a, b] = halves(name, &format!("13.5-{arch}"));
         let linked = link(&[&a, &b]).unwrap();
         let expected = read(&format!("{name}-13.5-{arch}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{name} {arch}");
@@ -84,7 +79,7 @@ fn places_are_those_of_nvlink() {
 #[test]
 fn arrays_are_those_of_nvlink() {
     for arch in ["sm_80", "sm_90"] {
-        let [a, b] = ["a", "b"].map(|half| read(&format!("arrays_{half}-13.5-{arch}")));
+        let [a, b] = halves("arrays", &format!("13.5-{arch}"));
         let linked = link(&[&a, &b]).unwrap();
         let expected = read(&format!("arrays-13.5-{arch}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{arch}");
@@ -108,7 +103,7 @@ fn only_kernels_are_those_of_nvlink() {
 /// code counts on how many it starts with. nvlink does so with these very objects.
 #[test]
 fn code_that_takes_registers_starts_with_its_own() {
-    let [mut a, mut b] = ["alone_a", "alone_b"].map(|name| read(&format!("{name}-13.5-sm_90")));
+    let [mut a, mut b] = halves("alone", "13.5-sm_90");
     let place = |object: &[u8], record: [u8; 4]| {
         object.windows(4).position(|bytes| bytes == record).unwrap()
     };
@@ -134,9 +129,28 @@ fn code_that_takes_registers_starts_with_its_own() {
     assert_eq!(registers(&a, &b), Some(24));
 }
 
+/// Unified addresses are plain ones where there is no table of them, as with nvlink of these very objects.
+#[test]
+fn unified_addresses_become_plain_ones() {
+    let [mut a, b] = calls("sm_90");
+    let plain = link(&[&a, &b]).unwrap().bytes;
+    let mut changed = 0;
+    for row in bytes_of(&a, ".rela.text.calls").step_by(24) {
+        let unified = match a[row + 8].into() {
+            R_CUDA_ABS32_LO_32 => R_CUDA_UNIFIED32_LO_32,
+            R_CUDA_ABS32_HI_32 => R_CUDA_UNIFIED32_HI_32,
+            _ => continue,
+        };
+        put32(&mut a, row + 8, unified);
+        changed += 1;
+    }
+    assert_eq!(changed, 4);
+    assert!(link(&[&a, &b]).unwrap().bytes == plain);
+}
+
 #[test]
 fn code_of_a_lower_minor_version_is_linked() {
-    let [a, b] = shapes("12.9-sm_80");
+    let [a, b] = halves("shapes", "12.9-sm_80");
     let linked = link_for(&[&a, &b], Some(86)).unwrap().bytes;
     assert_eq!(nvinfo::Cubin::parse(&linked).unwrap().target().sm, Some(86));
     let errors = link_for(&[&a, &b], Some(90)).unwrap_err();
@@ -147,14 +161,8 @@ fn code_of_a_lower_minor_version_is_linked() {
 /// Objects that do not fit, made of fixtures by changes of a byte.
 #[test]
 fn disagreements_are_refused() {
-    let [a, b] = shapes("13.5-sm_90");
-    let named = |object: &[u8], name: &str| {
-        let file = elf_core::File::parse(object).unwrap();
-        let table = file.symbol_table().unwrap().unwrap();
-        let index = table.symbols().iter().position(|one| table.name_of(&one).unwrap() == name);
-        let section = file.sections().iter().find(|section| section.r#type == names::SHT_SYMTAB);
-        section.unwrap().offset as usize + 24 * index.unwrap() + 5
-    };
+    let [a, b] = halves("shapes", "13.5-sm_90");
+    let named = |object: &[u8], name: &str| symbol_row(object, ".symtab", name) + 5;
     let replaced = |object: &[u8], from: &[u8], to: &[u8]| {
         let at = object.windows(from.len()).position(|bytes| bytes == from).unwrap();
         let mut object = object.to_vec();
@@ -189,7 +197,7 @@ fn disagreements_are_refused() {
 /// Uses of tensor memory that do not go together, made of fixtures in the same way.
 #[test]
 fn tensor_memory_is_of_one_kind() {
-    let [a, b] = ["a", "b"].map(|half| read(&format!("tensor_{half}-13.5-sm_100a")));
+    let [a, b] = halves("tensor", "13.5-sm_100a");
     let replaced = |from: [u8; 4], to: [u8; 4]| {
         let bytes: Vec<_> = a.windows(4).collect();
         let at = bytes.iter().position(|bytes| **bytes == from).unwrap();
@@ -210,7 +218,7 @@ fn tensor_memory_is_of_one_kind() {
 
 #[test]
 fn kernels_that_are_not_used_go() {
-    let [a, b] = halves("sm_90");
+    let [a, b] = calls("sm_90");
     let with = |kernels: &[&str]| {
         link_with(&[&a, &b], LinkOptions { kernels, ..LinkOptions::default() }).unwrap()
     };
@@ -233,7 +241,7 @@ fn kernels_that_are_not_used_go() {
 /// The Mercury form goes as a whole where an object's is not understood, and the note says so.
 #[test]
 fn unknown_mercury_is_left_out() {
-    let [a, b] = halves("sm_100");
+    let [a, b] = calls("sm_100");
     let form = |bytes: &[u8]| {
         let file = elf_core::File::parse(bytes).unwrap();
         let of_mercury = |one: &elf_core::SectionHeader| {
@@ -302,7 +310,7 @@ fn sample(folder: &Path) -> Option<Vec<String>> {
 #[test]
 fn linked_files_load() {
     for arch in ARCHITECTURES {
-        let [a, b] = halves(arch);
+        let [a, b] = calls(arch);
         let linked = link(&[&a, &b]).unwrap().bytes;
         let file = elf_core::File::parse(&linked).unwrap();
         let mut offsets = vec![0; file.sections().len()];
@@ -314,7 +322,7 @@ fn linked_files_load() {
 
 #[test]
 fn refusals_name_the_reason() {
-    let [a, b] = halves("sm_90");
+    let [a, b] = calls("sm_90");
     let message = |objects: &[&[u8]]| link(objects).unwrap_err().to_string();
     assert_eq!(message(&[]), "object 0: no objects");
     let undefined = ["functions", "recursive", "constants", "shared_by_both", "other"];
@@ -324,7 +332,7 @@ fn refusals_name_the_reason() {
     assert_eq!(twice.lines().next(), Some("object 2: symbol other is defined in object 1 already"));
     assert_eq!(twice.lines().count(), 8);
     assert_eq!(message(&[&a, &read("linked-13.5-sm_90")]), "object 1: is linked already");
-    let [older, _] = halves("sm_80");
+    let [older, _] = calls("sm_80");
     assert_eq!(message(&[&a, &older]), "object 1: is for sm_80, which does not run on sm_90");
     let old = read("calls_a-11.8-sm_61");
     let kind = LinkErrorKind::Toolkit { sm: 61, toolkit: 118 };
@@ -335,13 +343,11 @@ fn refusals_name_the_reason() {
 #[test]
 fn damaged_objects_do_no_harm() {
     let changes = if cfg!(debug_assertions) { 300 } else { 10_000 };
-    let pairs = ARCHITECTURES.map(|arch| (arch, halves(arch)));
-    let data = ["data_a", "data_b"].map(|half| read(&format!("{half}-13.5-sm_80")));
-    let pairs = pairs.into_iter().chain(SHAPES.map(|version| (version, shapes(version))));
+    let pairs = ARCHITECTURES.map(|arch| (arch, calls(arch)));
+    let data = halves("data", "13.5-sm_80");
+    let pairs = pairs.into_iter().chain(SHAPES.map(|version| (version, halves("shapes", version))));
     let newer = [("places", "sm_100"), ("tensor", "sm_100a")];
-    let newer = newer.map(|(name, arch)| {
-        (name, ["a", "b"].map(|half| read(&format!("{name}_{half}-13.5-{arch}"))))
-    });
+    let newer = newer.map(|(name, arch)| (name, halves(name, &format!("13.5-{arch}"))));
     let pairs = pairs.chain([("data", data)]).chain(newer);
     for (arch, [a, b]) in pairs {
         let step = if cfg!(debug_assertions) { 7 } else { 1 };

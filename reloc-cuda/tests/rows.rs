@@ -5,7 +5,7 @@
 use elf_core::{
     ApplyErrorKind, Arch, Check, Kind, Query, Record, Role, SectionMut, Stage, Value, apply, find,
 };
-use reloc_cuda::{Cuda, Proof, Resolver, row};
+use reloc_cuda::{Cuda, Proof, Resolver, row, without_unified_table};
 
 /// A fixed sequence of random numbers.
 struct Random(u64);
@@ -257,4 +257,24 @@ fn families() {
     }
     let proved = (0..116).filter(|&number| row(number).unwrap().proof != Proof::Table).count();
     assert_eq!(proved, 66, "rows with a proof beside the tools' own tables");
+}
+
+/// What stands for a unified address without a table of them fills the same bits with S + A; of all others nothing does.
+#[test]
+fn plain_rows_of_unified_ones() {
+    let mut found = 0;
+    for unified in Cuda::KINDS {
+        let Some(plain) = without_unified_table(unified.number) else { continue };
+        let plain = find(Cuda::KINDS, plain).unwrap();
+        assert_eq!((unified.value.of, plain.value.of), (Role::Unified, Role::Address));
+        assert_eq!(unified.check, plain.check);
+        for value in [0x1234_5678_9abc_def0, u64::MAX] {
+            let [mut one, mut other] = [[0u8; 16]; 2];
+            run(unified, &mut one, 0, value, Some(0), 0).unwrap();
+            run(plain, &mut other, 0, value, Some(0), 0).unwrap();
+            assert_eq!(one, other, "{}", unified.name);
+        }
+        found += 1;
+    }
+    assert_eq!(found, 3);
 }

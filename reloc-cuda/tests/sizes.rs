@@ -2,24 +2,20 @@
 #![cfg(test)]
 #![cfg(feature = "link")]
 
-use elf_core::names::{SHN_COMMON, SHT_SYMTAB, STB_GLOBAL};
+mod objects;
+
+use elf_core::names::{SHN_COMMON, STB_GLOBAL};
 use elf_core::{File, Symbol};
+use objects::{read, symbol_row};
 use reloc_cuda::link::{LinkErrorKind, link};
-use std::path::PathBuf;
 
 fn half(name: &str) -> Vec<u8> {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures/cuda");
-    std::fs::read(folder.join(format!("data_{name}-13.5-sm_80.cubin"))).unwrap()
+    read(&format!("data_{name}-13.5-sm_80"))
 }
 
 /// Where an object has a symbol.
 fn place(object: &[u8], name: &str) -> usize {
-    let file = File::parse(object).unwrap();
-    let table = file.symbol_table().unwrap().unwrap();
-    let index =
-        table.symbols().iter().position(|one| table.name_of(&one).unwrap() == name).unwrap();
-    let section = file.sections().iter().find(|section| section.r#type == SHT_SYMTAB).unwrap();
-    section.offset as usize + 24 * index
+    symbol_row(object, ".symtab", name)
 }
 
 fn set_size(object: &mut [u8], name: &str, size: u64) {

@@ -89,9 +89,9 @@ const OLDEST_SM: u32 = 75;
 /// Bits of `sh_flags` of code that are the number of barriers up to toolkit 12.
 pub(super) const BARRIERS: u64 = 0x7f << 20;
 
-/// The oldest toolkit whose objects nvlink 13.5 takes.
-const fn oldest_toolkit(sm: u32) -> u32 {
-    if sm < 90 { 70 } else { 120 }
+/// Whether nvlink 13.5 takes objects that a toolkit up to 12 made for an architecture.
+const fn is_linked(sm: u32, toolkit: u32) -> bool {
+    sm >= OLDEST_SM && (sm < 90 || toolkit >= 120)
 }
 
 /// A section with its name and bytes.
@@ -126,8 +126,7 @@ impl<'a> Object<'a> {
         };
         if target.form == HeaderForm::V7 {
             let toolkit = target.toolkit.map_or(0, |toolkit| toolkit.0);
-            let least = if found < OLDEST_SM { u32::MAX } else { oldest_toolkit(found) };
-            if toolkit < least {
+            if !is_linked(found, toolkit) {
                 return refuse(LinkErrorKind::Toolkit { sm: found, toolkit });
             }
         }

@@ -1,10 +1,12 @@
 //! What two linked cubins differ in: sections, attributes, relocations, symbols, whatever numbers those have.
 
+#![allow(dead_code, reason = "each test uses a part")]
+
 use elf_core::names::{
     SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_MERCURY_RELA, SHT_NOBITS, SHT_NOTE, SHT_REL,
     SHT_RELA,
 };
-use elf_core::{Definition, File, SectionFlags, SectionHeader};
+use elf_core::{Definition, File, SectionFlags, SectionHeader, SegmentFlags};
 use nvinfo::{Attributes, Calls, Cubin, Payload};
 use std::collections::BTreeMap;
 
@@ -57,6 +59,23 @@ impl<'a> Linked<'a> {
             }
         }
         found
+    }
+
+    /// The names of all sections in the order of the file, Mercury only if asked for.
+    fn order(&self, mercury: bool) -> Vec<String> {
+        let file = self.cubin.file();
+        let sections = file.sections().iter().filter(|one| mercury || !is_mercury(one));
+        sections.map(|one| name(file, &one)).collect()
+    }
+
+    /// What is loaded with which permission, in order.
+    fn segments(&self) -> Vec<(u32, SegmentFlags)> {
+        let headers = self.cubin.file().segments().iter();
+        headers.map(|one| (one.r#type, one.flags)).collect()
+    }
+
+    fn has_mercury(&self) -> bool {
+        self.cubin.file().sections().iter().any(|section| is_mercury(&section))
     }
 
     /// What `sh_link` and `sh_info` name.
@@ -175,7 +194,7 @@ fn name(file: &File<'_>, section: &SectionHeader) -> String {
 pub(crate) fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
     let (expected, found) = (Linked::of(expected), Linked::of(found));
     let mut all = Vec::new();
-    let mercury = found.cubin.file().sections().iter().any(|section| is_mercury(&section));
+    let mercury = found.has_mercury();
     let (ours, theirs) = (found.sections(mercury), expected.sections(mercury));
     let mut keys: Vec<_> = ours.keys().chain(theirs.keys()).collect();
     keys.sort();
@@ -215,4 +234,23 @@ pub(crate) fn differences(expected: &[u8], found: &[u8]) -> Vec<String> {
         all.extend(b.iter().filter(|symbol| !a.contains(symbol)).map(|one| format!("has {one}")));
     }
     all
+}
+
+/// The lists of a file without differences that stand in another order: sections, segments, symbols, or what is in a section.
+pub(crate) fn disordered(expected: &[u8], found: &[u8]) -> Vec<String> {
+    let (expected, found) = (Linked::of(expected), Linked::of(found));
+    let mercury = found.has_mercury();
+    let lists = [
+        ("sections", expected.order(mercury) == found.order(mercury)),
+        ("segments", expected.segments() == found.segments()),
+        ("symbols", expected.symbols == found.symbols),
+        ("symbols of Mercury", !mercury || expected.mercury == found.mercury),
+    ];
+    let all = lists.into_iter().filter(|(_, is_same)| !is_same).map(|(list, _)| list.to_owned());
+    let theirs = expected.sections(mercury);
+    let contents = found.sections(mercury).into_iter().filter(|(key, section)| {
+        let other = theirs.get(key).map(|other| expected.content(&key.0, other));
+        other != Some(found.content(&key.0, section))
+    });
+    all.chain(contents.map(|((name, _), _)| name)).collect()
 }

@@ -1,0 +1,79 @@
+//! Objects that are linked up to a limit, and refused beyond it: fixtures with changes.
+#![cfg(test)]
+#![cfg(feature = "link")]
+
+mod objects;
+
+use elf_core::names::{STB_GLOBAL, STB_WEAK};
+use objects::{halves, put32, put64, read, replace, section_row, symbol_row};
+use reloc_cuda::link::{LinkErrorKind, link};
+
+fn message(objects: &[&[u8]]) -> String {
+    link(objects).map_or_else(|error| error.to_string(), |_| String::new())
+}
+
+/// Objects with the header of toolkit 12: for `sm_90` of no older one, and for no architecture before `sm_75`, as with nvlink.
+#[test]
+fn toolkits_are_as_old_as_the_architecture_allows() {
+    const NEVER: u32 = u32::MAX;
+    let objects = halves("shapes", "12.9-sm_80");
+    for (sm, oldest) in [(74, NEVER), (75, 0), (89, 0), (90, 120), (99, 120)] {
+        for toolkit in [0, 110, 119, 120, 129] {
+            let mut objects = objects.clone();
+            for object in &mut objects {
+                put32(object, 20, toolkit);
+                object[48] = sm as u8;
+            }
+            let [a, b] = &objects;
+            let found = link(&[a, b]).map(|_| ()).map_err(|errors| errors.0[0].kind.clone());
+            let expected = match toolkit < oldest {
+                true => Err(LinkErrorKind::Toolkit { sm, toolkit }),
+                false => Ok(()),
+            };
+            assert_eq!(found, expected, "sm_{sm} by {toolkit}");
+        }
+    }
+}
+
+/// Constants of all objects are in one bank of 64 KiB.
+#[test]
+fn constants_fit_their_bank() {
+    for (size, expected) in
+        [(0x1_0000, ""), (0x1_0004, "object 0: 0x10004 bytes of constants: at most 0x10000")]
+    {
+        let [mut a, mut b] = halves("calls", "13.5-sm_90");
+        // the last variable is the one that is so large
+        replace(&mut b, ".nv.constant3", &vec![1; size]);
+        for object in [&mut a, &mut b] {
+            let row = symbol_row(object, ".symtab", "constants");
+            put64(object, row + 16, size as u64 - 28);
+        }
+        assert_eq!(message(&[&a, &b]), expected);
+    }
+}
+
+/// The kernel that has a size of parameters, with this binding.
+fn kernel(binding: u8, size: u64) -> Vec<u8> {
+    let mut object = read("alone_a-13.5-sm_90");
+    let symbol = symbol_row(&object, ".symtab", "only") + 4;
+    object[symbol] = object[symbol] & 0xf | binding << 4;
+    let bank = section_row(&object, ".nv.constant0.only");
+    put64(&mut object, bank + 32, size);
+    object
+}
+
+/// Weak kernels of one name have parameters of one size; one that is not weak has its own.
+#[test]
+fn weak_kernels_have_parameters_of_one_size() {
+    let callees = read("alone_b-13.5-sm_90");
+    let both = |first: (u8, u64), second: (u8, u64)| {
+        let [first, second] = [first, second].map(|(binding, size)| kernel(binding, size));
+        message(&[&first, &second, &callees])
+    };
+    let why = "object 1: weak kernel only has parameters of another size elsewhere";
+    assert_eq!(both((STB_WEAK, 0x218), (STB_WEAK, 0x218)), "");
+    assert_eq!(both((STB_WEAK, 0x218), (STB_WEAK, 0x214)), why);
+    assert_eq!(both((STB_WEAK, 0x214), (STB_WEAK, 0x218)), why);
+    assert_eq!(both((STB_GLOBAL, 0x218), (STB_WEAK, 0x214)), "");
+    assert_eq!(both((STB_WEAK, 0x214), (STB_GLOBAL, 0x218)), "");
+}
