@@ -9,7 +9,7 @@ use objects::{halves, read};
 use reloc_cuda::link::link;
 
 /// Programs, versions of their halves and of the linked file, and the lists that nvlink has in another order.
-const PROGRAMS: [(&str, &str, &str, &[&str]); 13] = [
+const PROGRAMS: [(&str, &str, &str, &[&str]); 14] = [
     ("calls", "13.5-sm_80", "linked-13.5-sm_80", &[]),
     ("calls", "13.5-sm_90", "linked-13.5-sm_90", &[]),
     ("calls", "13.5-sm_100", "linked-13.5-sm_100", &[]),
@@ -20,6 +20,8 @@ const PROGRAMS: [(&str, &str, &str, &[&str]); 13] = [
     ("alone", "13.5-sm_90", "alone-13.5-sm_90", &[]),
     ("places", "13.5-sm_80", "places-13.5-sm_80", &[]),
     ("tensor", "13.5-sm_100a", "tensor-13.5-sm_100a", &[]),
+    // by nvlink 13.0, which says otherwise what the code goes with
+    ("gpu", "13.0-sm_90", "gpu_linked-13.0-sm_90", &[".nv.compat"]),
     // attributes of a function that took the place of a weak one; a section of variables; its own version, where objects say none
     ("shapes", "12.9-sm_80", "shapes-13.5-sm_80", &["sections", "symbols", ".note.nv.cuinfo"]),
     ("shapes", "13.5-sm_90", "shapes-13.5-sm_90", &["sections", "symbols"]),

@@ -71,7 +71,6 @@ impl State<'_> {
         self.sections_of(&mut symbols, &[Class::CallGraph]);
         self.sections_of(&mut symbols, &[Class::Prototypes]);
         self.sections_of(&mut symbols, &[Class::Banks]);
-        self.sections_of(&mut symbols, &[Class::Initialized]);
         self.common_section(&mut symbols);
         self.sections_of(&mut symbols, &[Class::RelocationActions]);
         symbols.locals = symbols.all.len() as u32;
