@@ -5,6 +5,7 @@
 //! doing: it ends the process.
 
 mod origin;
+mod stack;
 
 use crate::Host;
 use crate::budget::image_limit;
@@ -12,7 +13,7 @@ use crate::error::Error;
 use crate::library::LibraryError;
 use crate::machine;
 use crate::mapped_image::MappedImage;
-use crate::memory::{Mapping, MappingOptions};
+use crate::memory::Mapping;
 use crate::module::Module;
 use crate::word;
 use core::ffi::{CStr, c_char, c_int};
@@ -22,6 +23,7 @@ use elf_core::{Arch as _, File, SegmentFlags};
 use elf_image::{AddressKind, Image};
 use exec_core::{FileError, NamedFiles};
 use origin::OriginText;
+use stack::Stack;
 use std::ffi::{CString, OsStr};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
@@ -79,9 +81,6 @@ pub unsafe fn set_invocation_name(name: &CStr) {
         program_invocation_short_name = long.wrapping_add(folders);
     }
 }
-
-/// Bytes of the stack.
-const STACK: u64 = 8 << 20;
 
 /// A program in memory, and the dynamic loader that it wants.
 ///
@@ -187,24 +186,19 @@ impl LoadedProgram {
     /// # Safety
     /// Nothing else runs in this process, and nobody relies on what it has.
     pub unsafe fn start(self, arguments: &[CString], environment: &[CString]) -> Result<(), Error> {
-        let mapping_options =
-            MappingOptions { size: STACK, alignment: 16, ..MappingOptions::default() };
-        let mut stack = Mapping::new(&mapping_options)?;
-        let top = stack.address().wrapping_add(stack.size());
+        let mut stack = Stack::new()?;
         let name = arguments.first().map_or(0, StartBlock::leak);
         let words = StartBlock::new(arguments, environment, &self.auxiliary(name)).words();
         let size = (words.len() as u64).saturating_mul(word::SIZE);
-        let pointer = top.saturating_sub(size) & !15;
-        let offset = usize::try_from(pointer.wrapping_sub(stack.address())).unwrap_or(usize::MAX);
-        let place = stack.bytes_mut().get_mut(offset..).unwrap_or_default();
-        if (place.len() as u64) < size {
-            return Err(Error::OutOfMemory { size });
-        }
+        let size = size.checked_next_multiple_of(16).unwrap_or(u64::MAX);
+        let pointer = stack.top().wrapping_sub(size);
+        let place = stack.last_mut(size).ok_or(Error::OutOfMemory { size })?;
         for (place, word) in place.chunks_exact_mut(word::SIZE as usize).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
         let entry = self.interpreter.as_ref().map_or(self.image.entry, |loader| loader.entry);
-        core::mem::forget((self, stack));
+        stack.leave()?;
+        core::mem::forget(self);
         reset_signals();
         // the thread has the name of the program's file; the system cuts it
         let file = arguments.first().map_or(&b""[..], |name| name.to_bytes());

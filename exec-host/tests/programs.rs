@@ -48,6 +48,46 @@ int main(int argc, char **argv, char **envp) {
 }
 "#;
 
+/// Goes down its stack until there is no more, and says whether that was as much as it may have.
+const DEEP: &str = r#"
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+static uintptr_t top;
+static struct rlimit limit;
+static void at_end(int signal, siginfo_t *info, void *context) {
+    long used = (long)(top - (uintptr_t)info->si_addr), room = (long)limit.rlim_cur;
+    char words[99];
+    free(malloc(100));
+    int size = snprintf(words, sizeof words, "all %d\n", used > room - 300000 && used < room + 1100000);
+    _exit(write(1, words, size) == size ? 9 : 1);
+}
+static long down(long by) {
+    volatile char frame[2000];
+    frame[by % 2000] = 1;
+    return down(by + 1) + frame[by % 2000];
+}
+int main(int argc, char **argv) {
+    struct sigaction action = {.sa_sigaction = at_end, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    stack_t stack = {.ss_sp = malloc(100000), .ss_size = 100000};
+    pthread_attr_t attributes;
+    void *start;
+    size_t size;
+    top = (uintptr_t)&stack;
+    if (sigaction(SIGSEGV, &action, 0) || sigaltstack(&stack, 0) || getrlimit(RLIMIT_STACK, &limit)) return 1;
+    if (pthread_getattr_np(pthread_self(), &attributes)) return 2;
+    if (pthread_attr_getstack(&attributes, &start, &size) || size > limit.rlim_cur) return 3;
+    printf("%d\n", top - (uintptr_t)start > limit.rlim_cur - 300000 && top - (uintptr_t)start <= size);
+    fflush(stdout);
+    return (int)down(argc);
+}
+"#;
+
 /// The part of the child process.
 #[test]
 fn child() {
@@ -89,4 +129,30 @@ fn programs_of_each_kind() {
     }
     println!("programs: {}", kinds.join(", "));
     assert!(kinds.contains(&"-static"));
+}
+
+/// As large as the system has it for programs, and not larger: beyond it is a signal, not somebody's memory.
+#[test]
+fn the_stack_has_an_end() {
+    if is_emulated() {
+        println!("an emulator has limits and mappings of its own");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("deep.c"), folder.path().join("deep"));
+    std::fs::write(&source, DEEP).unwrap();
+    let mut command = Command::new(of_this_machine("gcc"));
+    command.args(["-O0", "-pthread", "-o"]).arg(&program).arg(&source);
+    assert!(command.status().unwrap().success());
+    for limit in [1 << 10, 8 << 10, 40 << 10] {
+        let mut child = Command::new("sh");
+        child.args(["-c", &format!("ulimit -s {limit} && exec \"$@\""), "sh"]);
+        child.arg(itself().get_program());
+        child.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
+        let output = child.env(FILE, &program).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let told = text.split_once(BEGIN).map(|(_, told)| told);
+        assert_eq!(told, Some("\n1\nall 1\n"), "{limit}: {output:?}");
+        assert_eq!(output.status.code(), Some(9), "{limit}");
+    }
 }
