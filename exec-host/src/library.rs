@@ -30,7 +30,9 @@
 //! opened later do not bind to it, nor do those that it needs, unless they are [given](LibraryLoader::needed): what it has under a name of theirs (a variable of an
 //! inline function, by clang) is there twice then. [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. Libraries
 //! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them, a `dlsym` (`RTLD_DEFAULT`, `RTLD_NEXT`), and a `dlopen` that looks into
-//! the folders of the library (`DT_RUNPATH`), which gives no handle of one out of bytes. A library that is opened again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
+//! the folders of the library (`DT_RUNPATH`). What their code opens by it is loaded as they are if it needs one of them (plug-ins, extensions of an
+//! interpreter, parts of a virtual machine), and such a handle is for their own `dlsym`, `dlclose` and `dlinfo`: to libraries of the dynamic loader it means nothing,
+//! and what those open, they open without us. A library that the caller opens again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
 //! this one does not need. Versions that only say what a dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library
 //! loads that is too new for the process's. A library that wants to execute the stack is refused, and so is one of D whose runtime is a library of
 //! its own, which asks the dynamic loader for it.
@@ -50,6 +52,7 @@ pub(crate) mod handle;
 mod hash_table;
 mod hashes;
 mod inside;
+mod joins;
 mod late;
 mod later;
 mod library_file;
@@ -60,6 +63,7 @@ mod needed;
 pub(crate) mod opens;
 mod order;
 mod part;
+mod plug_ins;
 mod relocate;
 mod resolve;
 mod scope;
@@ -267,6 +271,7 @@ impl<'s> LibraryLoader<'s> {
         in_file: Option<&OpenFile<'_>>,
         path: Option<&Path>,
     ) -> Result<Library, Error> {
+        opens::open_out_of_bytes(joins::open);
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
         let mut given = Given {
             loaded: &mut self.loaded,

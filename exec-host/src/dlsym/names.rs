@@ -28,9 +28,11 @@ pub(crate) enum Place {
     Default,
     /// `RTLD_NEXT`.
     Next,
+    /// What was opened, by its handle, and what that needs.
+    Opened(usize),
 }
 
-/// Gives the address of what a reference of the code at an address means, if it is anywhere; `None` if the code is not a library's.
+/// Gives the address of what a reference of the code at an address means, if it is anywhere; `None` if that is not for libraries to say.
 type OfLibraries = fn(Place, SymbolReference<'_>, u64) -> Option<Option<u64>>;
 
 /// Who answers code of libraries, once there are any.
@@ -167,7 +169,7 @@ pub(crate) unsafe extern "C" fn find_version(
     }
 }
 
-/// What the caller finds if it is a library, asked by `RTLD_DEFAULT` or `RTLD_NEXT`; null if that is nothing, which `dlerror` says then.
+/// What the caller finds if it is a library, asked by `RTLD_DEFAULT` or `RTLD_NEXT`, or what it asks one for that is out of bytes; null if that is nothing, which `dlerror` says then.
 ///
 /// # Safety
 /// The name is a string, and so is the version.
@@ -180,7 +182,7 @@ unsafe fn find_in_library(
     let place = match handle {
         libc::RTLD_DEFAULT => Place::Default,
         libc::RTLD_NEXT => Place::Next,
-        _ => return None,
+        _ => Place::Opened(handle.addr()),
     };
     // SAFETY: the caller guarantees it.
     let (name, version) =

@@ -66,12 +66,14 @@ enum Names {
 }
 
 /// The names of functions that [stand for](super::scope::stands_for) the process's.
-pub(crate) const OWN: [&str; 8] = [
+pub(crate) const OWN: [&str; 10] = [
     "__cxa_thread_atexit_impl",
     "__cxa_thread_atexit",
     unwind::ASKED,
     "dl_iterate_phdr",
     "dladdr",
+    "dlclose",
+    "dlinfo",
     "dlopen",
     "dlsym",
     "dlvsym",

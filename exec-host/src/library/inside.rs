@@ -1,10 +1,12 @@
 //! What code of a library finds by `dlsym` and `dlvsym`, as the dynamic loader has it: in the program and what was opened for all, then in
-//! the library that was opened for it and what that needs (`RTLD_DEFAULT`); of these, in those behind it (`RTLD_NEXT`).
+//! the library that was opened for it and what that needs (`RTLD_DEFAULT`); of these, in those behind it (`RTLD_NEXT`); and in a library
+//! out of bytes that code has opened.
 
 use super::by_name;
 use super::definition::Definition;
 use super::handle::Handle;
 use super::loaded::Held;
+use super::plug_ins;
 use crate::Host;
 use crate::copy_relocations;
 use crate::dlsym::names::Place;
@@ -15,14 +17,20 @@ use elf_core::Arch as _;
 use elf_image::SymbolReference;
 
 /// The address of what a reference of the code at `caller` means, of a thread-local variable that of this thread's, if it is anywhere.
-/// `None` if the code is not a library's.
+/// `None` if the code is not a library's, or the handle not one of a library out of bytes.
 pub(super) fn find(
     place: Place,
     reference: SymbolReference<'_>,
     caller: u64,
 ) -> Option<Option<u64>> {
+    if let Place::Opened(handle) = place {
+        let opened = plug_ins::of_handle(handle)?;
+        let found = by_name::find(&opened, reference, None);
+        return Some(found.and_then(|found| address(found.definition)));
+    }
     let library = Held::of_code(caller)?;
     Some(match place {
+        Place::Opened(_) => None,
         Place::Default => of_all(reference).or_else(|| {
             let mut scopes = library.scopes().into_iter();
             scopes.find_map(|scope| address(by_name::find(&scope, reference, None)?.definition))

@@ -1,5 +1,5 @@
-//! `dlopen` of code of a library: what it wants is looked for in the folders that the library says (`DT_RUNPATH`, `DT_RPATH`), of which the dynamic loader
-//! knows nothing.
+//! `dlopen` of code of a library: what it wants is looked for in the folders that the library says (`DT_RUNPATH`, `DT_RPATH`), of which the
+//! dynamic loader knows nothing; and a library that needs that one is [loaded as it was](super::joins).
 
 use super::handle::Handle;
 use super::loaded::Held;
@@ -7,7 +7,28 @@ use super::needed;
 use crate::threads::that_needs;
 use core::ffi::{CStr, c_char, c_int, c_void};
 use core::hint::black_box;
+use exec_core::sync::OnceLock;
 use std::ffi::CString;
+
+/// What code opens.
+pub(super) struct Wanted<'a> {
+    /// A name, or a path.
+    pub(super) name: &'a [u8],
+    pub(super) is_lazy: bool,
+    /// Only if it is there already (`RTLD_NOLOAD`).
+    pub(super) is_there: bool,
+}
+
+/// Gives a handle of a library out of bytes that code of another one opens, if it is to be one.
+type OpenOutOfBytes = unsafe fn(&Held, Wanted<'_>) -> Option<*mut c_void>;
+
+/// Who opens those, once there are any.
+static OUT_OF_BYTES: OnceLock<OpenOutOfBytes> = OnceLock::new();
+
+/// Has libraries out of bytes opened by `open`.
+pub(super) fn open_out_of_bytes(open: OpenOutOfBytes) {
+    OUT_OF_BYTES.get_or_init(|| open);
+}
 
 /// `dlopen`, called from `caller`.
 ///
@@ -30,16 +51,28 @@ pub(crate) unsafe extern "C" fn open(
     black_box(unsafe { libc::dlopen(name, flags) })
 }
 
-/// What code at `caller` opens by this name, if that is a library with folders, or with `$ORIGIN` in the name; null if it cannot be opened, which
-/// `dlerror` says then.
+/// What code at `caller` opens by this name, if that is a library with folders, or with `$ORIGIN` in the name; null if it cannot be opened,
+/// which `dlerror` says then.
 ///
 /// # Safety
 /// Constructors run.
 unsafe fn in_folders(name: &CStr, flags: c_int, caller: u64) -> Option<*mut c_void> {
     let library = Held::of_code(caller)?;
     let folder = library.folder.as_deref();
+    let expanded = needed::expanded(name.to_bytes(), folder);
+    let wanted = Wanted {
+        name: expanded.as_deref().unwrap_or(name.to_bytes()),
+        is_lazy: flags & libc::RTLD_NOW == 0,
+        is_there: flags & libc::RTLD_NOLOAD != 0,
+    };
+    // SAFETY: as the caller guarantees.
+    if let Some(opened) = OUT_OF_BYTES.get().and_then(|open| unsafe { open(&library, wanted) }) {
+        // SAFETY: forgets what is said of what was looked for on the way.
+        unsafe { libc::dlerror() };
+        return Some(opened);
+    }
     if name.to_bytes().contains(&b'/') {
-        let path = needed::expanded(name.to_bytes(), folder)?;
+        let path = expanded?;
         let path = CString::new(path).ok().filter(|path| **path != *name)?;
         // SAFETY: a string; as the caller guarantees.
         return Some(unsafe { libc::dlopen(path.as_ptr(), flags) });

@@ -6,6 +6,7 @@ use super::handle::Handle;
 use super::hashes::ProcessHashes;
 use super::loaded::{Held, Member, Unit, define};
 use super::members::{Asked, OfLoad};
+use super::plug_ins;
 use super::search_list::SearchList;
 use super::tables::Has;
 use crate::copy_relocations;
@@ -46,8 +47,8 @@ impl Own<'_> {
     }
 }
 
-/// Those that are asked, in order: the program and what was opened for all; a library itself, which is first if it is symbolic; the one that
-/// is opened and what it needs, breadth first; then the caller's symbols.
+/// Those that are asked, in order: the program and what was opened for all; a library itself, which is first if it is symbolic; the one
+/// that is opened and what it needs, breadth first; then the caller's symbols.
 pub(crate) struct Scope<'s> {
     global: Option<&'static Handle>,
     hashes: Arc<ProcessHashes>,
@@ -336,13 +337,15 @@ impl<'s> Scope<'s> {
 }
 
 /// Our function for this name: what registers for a thread's end keeps the code till then, unwinders find frames of loads, `dladdr`
-/// libraries, `dlsym` what they show, and `dlopen` what is in their folders.
+/// libraries, `dlsym` what they show, `dlopen` what is in their folders, and what that gives for libraries out of bytes is a handle for
+/// others.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     let opens = (machine::dlopen::dlopen as *const ()).expose_provenance() as u64;
     let open = || (name == "dlopen").then(|| External::function(opens));
     exit::stands_for(name)
         .or_else(|| unwind::stands_for(name))
         .or_else(|| dlsym::stands_for(name))
+        .or_else(|| plug_ins::stands_for(name))
         .or_else(open)
 }
 
