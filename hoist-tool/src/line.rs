@@ -58,14 +58,25 @@ fn of_tool(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// What a program that is run here is given is not ours: `hoist exec ls --color` is about the colours of `ls`.
+/// What a program that is run here is given is not ours: `hoist exec ls --color` is about the colours of `ls`, and `hoist exec ls -- -l`
+/// has it list the file `-l`.
 fn of_program(mut words: Vec<OsString>) -> Vec<OsString> {
-    let mut given = words.iter().map(|word| word.to_str().unwrap_or_default());
-    let is_program = given.nth(1) == Some("exec")
-        && given.next().is_some_and(|program| !program.starts_with('-'))
-        && given.next().is_some_and(|first| first != "--");
-    if is_program {
-        words.insert(3, "--".into());
+    let mut given = words.iter().map(|word| word.to_str().unwrap_or_default()).enumerate().skip(1);
+    let mut is_exec = false;
+    while let Some((at, word)) = given.next() {
+        match word {
+            // all behind it is the program's
+            "--" => break,
+            "--limit" | "--color" => drop(given.next()),
+            _ if word.starts_with('-') => {}
+            "exec" if !is_exec => is_exec = true,
+            _ => {
+                if is_exec && at + 1 < words.len() {
+                    words.insert(at + 1, "--".into());
+                }
+                break;
+            }
+        }
     }
     words
 }
@@ -106,19 +117,28 @@ mod tests {
         for (line, expected) in [
             ("hoist exec ls --color=always", "hoist exec ls -- --color=always"),
             ("hoist exec ls -l --help", "hoist exec ls -- -l --help"),
-            ("hoist exec ls -- -l", "hoist exec ls -- -l"),
+            ("hoist exec ls -- -l", "hoist exec ls -- -- -l"),
+            ("hoist exec -- ls -- -l", "hoist exec -- ls -- -l"),
+            ("hoist exec --limit 0x1000 ls --limit", "hoist exec --limit 0x1000 ls -- --limit"),
+            ("hoist exec --limit=9 ls -- -l", "hoist exec --limit=9 ls -- -- -l"),
+            ("hoist run a.o main -- -l", "hoist run a.o main -- -l"),
             ("hoist exec ls", "hoist exec ls"),
             ("hoist exec --help", "hoist exec --help"),
+            ("hoist --color never exec exec -l", "hoist --color never exec exec -- -l"),
             ("hoist show ls -l", "hoist show ls -l"),
         ] {
             assert_eq!(of_program(words(line)), words(expected));
         }
         #[cfg(feature = "host")]
-        for line in ["hoist exec ls --color=never", "hoist exec ls -- --color=never"] {
+        for (line, given) in [
+            ("hoist exec ls --color=never", r#"["--color=never"]"#),
+            ("hoist exec ls -- --color=never", r#"["--", "--color=never"]"#),
+            ("hoist exec --limit 9 -- ls -- -l", r#"["--", "-l"]"#),
+        ] {
             let parsed = CommandLine::try_parse_from(of_program(words(line))).unwrap();
             assert_eq!(parsed.color, ColorChoice::Auto, "{line}");
             let command = format!("{:?}", parsed.command);
-            assert!(command.contains("arguments: [\"--color=never\"]"), "{command}");
+            assert!(command.contains(&format!("arguments: {given}")), "{command}");
         }
     }
 

@@ -152,6 +152,8 @@ fn programs() {
         let theirs = Command::new(program).arg("/lib").output().unwrap();
         assert_eq!(ours.as_bytes(), theirs.stdout, "{program}");
     }
+    let ours = text(&hoist(&["exec", "/bin/echo", "--", "-n", "--"]));
+    assert_eq!(ours, "-- -n --\n", "what is behind the program is its own");
     for device in ["/dev/zero", "/dev/null"] {
         let program = folder.path().join("interpreted");
         let mut gcc = Command::new("gcc");
