@@ -201,6 +201,14 @@ impl<'a> Finder<'a, '_> {
                 self.others.push("a bundle of clang-offload-bundler".into());
                 Ok(())
             }
+            Container::CodeObject(_) => {
+                self.others.push("an ELF file for AMD's GPUs".into());
+                Ok(())
+            }
+            Container::TargetSection(section) => {
+                self.others.push(format!("{} of clang-offload-bundler", section.id));
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

@@ -4,7 +4,7 @@
 
 use crate::container::Place;
 use crate::error::Error;
-use crate::object::Step;
+use crate::object::{Step, is_target_section};
 use crate::scan::{Look, Scan, Search};
 use crate::span::Span;
 use elf_core::Name;
@@ -162,6 +162,8 @@ fn named(name: &[u8]) -> Option<Look> {
     match name {
         b".nv_fatb" | b".nv_fatbin" | b"__nv_rel" | b"__nv_relfatbin" => Some(Look::Regions),
         b".hip_fat" | b".hip_fatbin" => Some(Look::Bundles),
+        b"__CLANG_" => Some(Look::Target),
+        _ if is_target_section(name) => Some(Look::Target),
         _ if name.starts_with(b".llvm.of") => Some(Look::Offload),
         _ => None,
     }

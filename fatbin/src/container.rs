@@ -1,6 +1,6 @@
 //! What holds device code, and where it was found.
 
-use crate::bundle::{Bundle, CompressedBundle};
+use crate::bundle::{Bundle, BundleEntry, CompressedBundle};
 use crate::offload::OffloadBinary;
 use crate::region::Region;
 use crate::span::Span;
@@ -20,6 +20,11 @@ pub enum Container<'a> {
     CompressedBundle(CompressedBundle<'a>),
     /// No container: a file that is an ELF file for NVIDIA GPUs itself.
     Cubin(Span<'a>),
+    /// No container: a file that is an ELF file for AMD's GPUs itself ([`CodeObjectHeader`](crate::CodeObjectHeader)).
+    CodeObject(Span<'a>),
+    /// No container: a section that is named for a target, with its image, or in linked files with all its images one after another.
+    /// Its `image` is the whole section.
+    TargetSection(BundleEntry<'a>),
 }
 
 impl Container<'_> {
@@ -31,7 +36,8 @@ impl Container<'_> {
             Self::Offload(binary) => binary.at(),
             Self::Bundle(bundle) => bundle.at(),
             Self::CompressedBundle(bundle) => bundle.at(),
-            Self::Cubin(span) => span.at(),
+            Self::Cubin(span) | Self::CodeObject(span) => span.at(),
+            Self::TargetSection(section) => section.image.at(),
         }
     }
 
@@ -43,7 +49,8 @@ impl Container<'_> {
             Self::Offload(binary) => binary.size(),
             Self::Bundle(bundle) => bundle.size(),
             Self::CompressedBundle(bundle) => bundle.size(),
-            Self::Cubin(span) => span.size(),
+            Self::Cubin(span) | Self::CodeObject(span) => span.size(),
+            Self::TargetSection(section) => section.image.size(),
         }
     }
 }

@@ -11,10 +11,10 @@ use crate::span::Span;
 use core::iter::FusedIterator;
 use elf_core::Name;
 use elf_core::archive::{Archive, Members};
-use elf_core::names::EM_CUDA;
+use elf_core::names::{EM_AMDGPU, EM_CUDA};
 
 /// All containers of device code in a file, whatever it is: an executable, a shared library or an object file of any ELF
-/// machine, or of Windows; an archive of such; a fatbin, an OffloadBinary or a bundle of its own; a cubin. Any other file is searched.
+/// machine, or of Windows; an archive of such; a fatbin, an OffloadBinary or a bundle of its own; a cubin, a code object. Any other file is searched.
 ///
 /// Only headers are read. Offsets count from the start of `bytes`, also those in an archive's members. A section that
 /// cannot be read is an error, and the walk goes on behind it.
@@ -80,6 +80,9 @@ impl<'a> Scans<'a> {
             match elf_core::File::parse(span.bytes()) {
                 Ok(file) if file.header().machine == EM_CUDA => {
                     self.next = Some(Ok(Scan::new(span, place, Look::Cubin)))
+                }
+                Ok(file) if file.header().machine == EM_AMDGPU => {
+                    self.next = Some(Ok(Scan::new(span, place, Look::CodeObject)))
                 }
                 Ok(file) => {
                     let walk = ObjectWalk::new(file, span, place, self.search);

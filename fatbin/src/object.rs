@@ -2,6 +2,7 @@
 
 use crate::container::Place;
 use crate::error::{Error, ErrorKind};
+use crate::raw_llvm::{BUNDLE_MAGIC, SYCL_SECTION};
 use crate::scan::{Look, Scan, Search};
 use crate::span::Span;
 use elf_core::names::{PT_LOAD, SHT_LLVM_OFFLOADING, SHT_NOBITS, SHT_PROGBITS};
@@ -118,10 +119,17 @@ fn named(name: &[u8], section: &SectionHeader) -> Option<Look> {
     match name {
         b".nv_fatbin" | b"__nv_relfatbin" => Some(Look::Regions),
         b".hip_fatbin" => Some(Look::Bundles),
+        _ if is_target_section(name) => Some(Look::Target),
         _ if section.r#type == SHT_LLVM_OFFLOADING => Some(Look::Offload),
         _ if name.starts_with(b".llvm.offloading") => Some(Look::Offload),
         _ => None,
     }
+}
+
+/// Whether a section holds images for the target that it is named for. For the host there is a byte, which says nothing.
+pub(crate) fn is_target_section(name: &[u8]) -> bool {
+    name == SYCL_SECTION
+        || name.strip_prefix(BUNDLE_MAGIC).is_some_and(|id| !id.starts_with(b"host-"))
 }
 
 /// Whether a section is ordinary data.

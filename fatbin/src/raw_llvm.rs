@@ -7,6 +7,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 pub const OFFLOAD_MAGIC: u32 = 0xad10_ff10;
 /// What a bundle starts with.
 pub const BUNDLE_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
+/// The section of linked files that has SYCL's images, by Intel's compilers since 2025.3 (measured); before, it was named for the target,
+/// behind [`BUNDLE_MAGIC`].
+pub const SYCL_SECTION: &[u8] = b"OFFLOAD_DEVICE_CODE";
 /// What a compressed bundle starts with: bytes `CCOB`.
 pub const COMPRESSED_BUNDLE_MAGIC: u32 = 0x424f_4343;
 

@@ -1,14 +1,15 @@
 //! A part of a host file that may hold device code, and looking through it.
 
-use crate::bundle::{Bundle, CompressedBundle};
+use crate::bundle::{Bundle, BundleEntry, CompressedBundle};
 use crate::container::{Container, FoundContainer, Place};
 use crate::error::Error;
 use crate::offload::OffloadBinary;
-use crate::raw_llvm::COMPRESSED_BUNDLE_MAGIC;
+use crate::raw_llvm::{BUNDLE_MAGIC, COMPRESSED_BUNDLE_MAGIC, SYCL_SECTION};
 use crate::region::Region;
 use crate::search::{self, Next, Windows};
 use crate::span::Span;
 use core::iter::FusedIterator;
+use elf_core::Name;
 
 /// When ordinary data is searched for magic numbers, which reads all of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -45,6 +46,10 @@ pub(crate) enum Look {
     Anything { address: u64 },
     /// One cubin.
     Cubin,
+    /// One ELF file for AMD's GPUs.
+    CodeObject,
+    /// What a section holds that is named for a target.
+    Target,
 }
 
 /// A part of a file that may hold device code: a section, a segment, or a file as a whole. Gives its containers in order, and between
@@ -103,6 +108,11 @@ impl<'a> Iterator for Scan<'a> {
         let rest = self.rest.take()?;
         let container = match self.look {
             Look::Cubin => Ok(Container::Cubin(rest)),
+            Look::CodeObject => Ok(Container::CodeObject(rest)),
+            Look::Target => Ok(Container::TargetSection(BundleEntry {
+                id: self.place.section.map_or(Name(b""), |(_, name)| target_of(name)),
+                image: rest,
+            })),
             Look::Anything { address } => {
                 let next = search::next(rest, address)?;
                 let (Next::Found(_, behind) | Next::Passed(behind)) = next;
@@ -135,6 +145,14 @@ impl<'a> Iterator for Scan<'a> {
 }
 
 impl FusedIterator for Scan<'_> {}
+
+/// The id of the target that a section is named for (ClangOffloadBundler, "Supported File Formats"); none where the name is cut to 8 bytes.
+fn target_of(section: Name<'_>) -> Name<'_> {
+    match section.as_bytes() {
+        SYCL_SECTION => Name(b"sycl"),
+        name => Name(name.strip_prefix(BUNDLE_MAGIC).unwrap_or_default()),
+    }
+}
 
 /// The container at the start of `span`.
 fn container<'a>(span: Span<'a>, look: Look) -> Result<Container<'a>, Error> {

@@ -123,6 +123,19 @@ fn list_says_what_headers_say() {
     fs::write(at.join("cut.ccob"), &damaged[..damaged.len() / 2]).expect("a file");
     let said = refused(at, &["scan", "cut.ccob"]);
     assert!(said.starts_with("cut.ccob: "), "{said}");
+    // a file for AMD's GPUs, of a cubin
+    let mut object = fs::read(fixture("k75.cubin")).expect("a fixture");
+    (object[7], object[8], object[18]) = (64, 2, 224);
+    object[48..52].copy_from_slice(&0x93f_u32.to_le_bytes());
+    fs::write(at.join("k.hsaco"), object).expect("a file");
+    for (command, row) in [
+        ("list", "o     gfx90a:sramecc-"),
+        ("list", "amdgcn-amd-amdhsa  code object"),
+        ("scan", "gfx90a:sramecc-  1                0"),
+    ] {
+        let text = printed(at, &[command, "k.hsaco"]);
+        assert!(text.contains(row), "{text}");
+    }
     fs::write(at.join("text"), "nothing").expect("a file");
     assert_eq!(refused(at, &["list", "text"]), "text: holds no device code");
     fs::write(at.join("text.xz"), b"\xfd7zXZ\0\0\x04").unwrap();

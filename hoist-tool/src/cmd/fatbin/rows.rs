@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use elf_core::Name;
 use fatbin::{
-    BundleEntry, CompressionMethod, Container, CubinHeader, EntryFlags, EntryKind, EntryOptions,
-    Error, FoundContainer, OffloadImage, RegionEntry, Sm, Suffix,
+    BundleEntry, CodeObjectHeader, CompressionMethod, Container, CubinHeader, EntryFlags,
+    EntryKind, EntryOptions, Error, FoundContainer, OffloadImage, RegionEntry, Sm, Span, Suffix,
 };
 use serde::{Serialize, Serializer};
 
@@ -17,7 +17,7 @@ use crate::printable::Printable;
 pub struct RegionRow<'a> {
     /// Its number in the file.
     pub index: usize,
-    /// What it is: `fatbin`, `offload`, `bundle`, `compressed bundle`, `cubin`.
+    /// What it is: `fatbin`, `offload`, `bundle`, `compressed bundle`, `cubin`, `code object`, `target section`.
     pub container: &'static str,
     /// Offset in the file.
     pub offset: u64,
@@ -176,6 +176,13 @@ impl<'a> RegionRow<'a> {
                 }
                 Err(error) => ("cubin", Vec::new(), Some(error)),
             },
+            Container::CodeObject(span) => match CodeObjectHeader::parse(span.bytes()) {
+                Ok(header) => ("code object", vec![EntryRow::of_code_object(header, span)], None),
+                Err(error) => ("code object", Vec::new(), Some(error)),
+            },
+            Container::TargetSection(section) => {
+                ("target section", vec![EntryRow::of_bundled(&section)], None)
+            }
             _ => ("unknown", Vec::new(), None),
         };
         for (index, entry) in entries.iter_mut().enumerate() {
@@ -294,11 +301,25 @@ impl<'a> EntryRow<'a> {
 
     fn of_bundled(entry: &BundleEntry<'a>) -> Self {
         let target = entry.target();
+        let kind = match entry.kind() {
+            // of a section whose name is cut
+            kind if kind == "" => Cow::from("unknown"),
+            kind => kind.to_string().into(),
+        };
         Self {
             arch: Some(name(target.arch)).filter(|arch| !arch.is_empty()),
-            triple: Some(Printable::from(target.triple)),
+            triple: Some(Printable::from(target.triple)).filter(|_| target.triple != ""),
             identifier: Printable::from(entry.id),
-            ..Self::plain(entry.kind().to_string(), entry.image.at(), entry.image.size())
+            ..Self::plain(kind, entry.image.at(), entry.image.size())
+        }
+    }
+
+    fn of_code_object(header: CodeObjectHeader, span: Span<'a>) -> Self {
+        Self {
+            arch: Some(header.to_string()),
+            flags: header.flags.into(),
+            triple: Some(Printable::from("amdgcn-amd-amdhsa")),
+            ..Self::plain("o", span.at(), span.size())
         }
     }
 
