@@ -144,9 +144,9 @@ fn value(cubin: &Cubin<'_>, row: &Attribute<'_>, is_info: bool, own: bool) -> St
             .map(|row| {
                 let kind = row.kind_name().unwrap_or("Unknown");
                 let more = if row.immediate == 0 { String::new() } else { format!(" + {}", row.immediate) };
-                let (register, uniform) = (row.register, row.uniform_register);
+                let (register, uniform, stride) = (row.register, row.uniform_register, row.stride);
                 format!(
-                    "{:#x} : Instruction Kind : {kind} (R{register} + UR{uniform}{more}) Stride : MBARRIER_STRIDE_X4 ",
+                    "{:#x} : Instruction Kind : {kind} (R{register} + UR{uniform}{more}) Stride : MBARRIER_STRIDE_X{stride} ",
                     row.offset
                 )
             })

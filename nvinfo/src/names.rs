@@ -178,7 +178,7 @@ static ATTRIBUTES: [Row; 111] = [
     row( 55, "EIATTR_CUDA_API_VERSION",                       Number),
     row( 56, "EIATTR_NUM_MBARRIERS",                          Bytes),
     row( 57, "EIATTR_MBARRIER_INSTR_OFFSETS",                 Mbarriers),
-    row( 58, "EIATTR_COROUTINE_RESUME_OFFSETS",               Resumes),
+    row( 58, "EIATTR_COROUTINE_RESUME_ID_OFFSETS",            Resumes),
     row( 59, "EIATTR_SAM_REGION_STACK_SIZE",                  Bytes),
     row( 60, "EIATTR_PER_REG_TARGET_PERF_STATS",              Bytes),
     row( 61, "EIATTR_CTA_PER_CLUSTER",                        Triple),

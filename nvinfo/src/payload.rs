@@ -205,12 +205,12 @@ pub struct Mbarrier {
     pub immediate: i32,
     /// What the instruction does, as a number: [`kind_name`](Self::kind_name).
     pub kind: u8,
-    /// Number of the stride: 1 is four bytes.
+    /// The stride, as cuobjdump has it: 4 in all files measured, 8, 16 or 1.
     pub stride: u8,
-    /// The uniform register that is added; 63 for none up to `sm_90`.
+    /// The uniform register that is added; 63 for none up to `sm_90`, then 255.
     pub uniform_register: u8,
-    /// Not known.
-    pub rest: u8,
+    /// Not known: what lies above kind and stride, and the last byte. 0, 1 and 0 in all files measured.
+    pub rest: [u8; 3],
 }
 
 /// What instructions on barriers do, by number, as cuobjdump 13.5 names them.
@@ -237,15 +237,20 @@ impl Mbarrier {
 
     const fn from_bytes(row: [u8; 16]) -> Self {
         let row = u128::from_le_bytes(row);
-        let [kind, stride, uniform_register, rest] = ((row >> 96) as u32).to_le_bytes();
+        let [low, flags, uniform_register, last] = ((row >> 96) as u32).to_le_bytes();
         Self {
             offset: row as u32,
             register: (row >> 32) as u32,
             immediate: (row >> 64) as i32,
-            kind,
-            stride,
+            kind: low & 0xf,
+            stride: match low >> 4 & 3 {
+                0 => 4,
+                1 => 8,
+                2 => 16,
+                _ => 1,
+            },
             uniform_register,
-            rest,
+            rest: [low >> 6, flags, last],
         }
     }
 }
@@ -362,10 +367,20 @@ mod tests {
 
     #[test]
     fn a_barrier_instruction_has_its_registers() {
-        let data = bytes(&[0x70, 0xff, 4, 0x003f_0105]);
-        let Payload::Mbarriers(all) = typed(Shape::Mbarriers, &data) else { panic!("no barriers") };
-        let found = all.only().unwrap();
+        let of = |word: u32| {
+            let data = bytes(&[0x70, 0xff, 4, word]);
+            let Payload::Mbarriers(all) = typed(Shape::Mbarriers, &data) else {
+                panic!("no barriers")
+            };
+            all.only().unwrap()
+        };
+        let found = of(0x003f_0105);
         assert_eq!((found.offset, found.register, found.immediate), (0x70, 255, 4));
-        assert_eq!((found.kind, found.stride, found.uniform_register, found.rest), (5, 1, 63, 0));
+        assert_eq!((found.kind, found.stride, found.uniform_register), (5, 4, 63));
+        assert_eq!(found.rest, [0, 1, 0]);
+        // cuobjdump 13.5 of a cubin whose bits were changed one by one
+        let kinds = [0x00, 0x12, 0x2a, 0x30, 0x40, 0xf1].map(|low| (of(low).kind, of(low).stride));
+        assert_eq!(kinds, [(0, 4), (2, 8), (10, 16), (0, 1), (0, 4), (1, 1)]);
+        assert_eq!(of(0x0b).kind_name(), None);
     }
 }

@@ -21,6 +21,7 @@ use crate::cmd::show::Dump;
 
 mod attributes;
 mod notes;
+mod words;
 
 use attributes::value;
 use notes::notes;
@@ -158,7 +159,7 @@ fn symbols(file: File<'_>, out: &mut dyn Write) -> Result<()> {
             )?;
         }
     }
-    Ok(writeln!(out)?)
+    Ok(())
 }
 
 /// What a section has, by its type; of code also local and shared memory of its function.
@@ -196,7 +197,7 @@ fn contents(
                 // as many digits as it has in tens, behind 0x
                 writeln!(out, "\t<0x{number}>")?;
                 let known = if is_compat { compat_name(row.number) } else { row.name() };
-                writeln!(out, "\tAttribute:\t{}", known.unwrap_or("unknown Attribute"))?;
+                writeln!(out, "\tAttribute:\t{}", known.unwrap_or(words::UNKNOWN_ATTRIBUTE))?;
                 writeln!(out, "\tFormat:\t{}", row.value.format())?;
                 if !matches!(row.value, AttributeValue::None(_)) {
                     value(cubin, &row, is_compat, out)?;
@@ -274,7 +275,7 @@ fn needs(
     Ok(writeln!(out, "lmem={local}\tsmem={shared}")?)
 }
 
-/// Words of four bytes, four a line; what is left in the end byte by byte.
+/// Words of four bytes, four a line; what is left in the end byte by byte. A line that is full ends twice if it is the last.
 fn words(bytes: &[u8], out: &mut dyn Write) -> Result<()> {
     for line in bytes.chunks(16) {
         let (words, rest) = line.as_chunks();
@@ -283,6 +284,9 @@ fn words(bytes: &[u8], out: &mut dyn Write) -> Result<()> {
         // behind the last of less than four there is a blank, too
         let end = if line.len() < 16 { " " } else { "" };
         writeln!(out, "{}{end}", words.collect::<Vec<_>>().join(" "))?;
+    }
+    if bytes.len().is_multiple_of(16) {
+        writeln!(out)?;
     }
     Ok(())
 }

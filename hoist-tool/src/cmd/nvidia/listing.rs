@@ -25,11 +25,11 @@ pub(super) fn sass(
         .collect();
     let suffix = if sm.suffix == fatbin::Suffix::Specific { "a" } else { "" };
     writeln!(out, "\n\tcode for sm_{}{suffix}", sm.number)?;
-    if request.functions.is_empty() {
-        writeln!(out, "\t.target\tsm_{}{suffix}\n", sm.number)?;
-    }
     if functions.is_empty() {
         return Ok(());
+    }
+    if request.functions.is_empty() {
+        writeln!(out, "\t.target\tsm_{}{suffix}\n", sm.number)?;
     }
     let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
     let asked: &[u32] = if request.functions.is_empty() { &[] } else { &symbols };
@@ -40,11 +40,24 @@ pub(super) fn sass(
     }
     let contents: BTreeMap<_, _> =
         functions.iter().map(|one| (one.name().to_string(), *one)).collect();
-    let shown: Vec<_> = all.iter().map(|code| (code, texts(code))).collect();
-    let lengths = shown.iter().flat_map(|(_, texts)| texts).map(|text| guarded(text).1.len());
+    let mut symbols: BTreeMap<_, Vec<_>> = BTreeMap::new();
+    for one in cubin.functions() {
+        let symbol = (one.name().to_string(), one.symbol().value);
+        symbols.entry(one.section()).or_default().push(symbol);
+    }
+    let shown = all.iter().filter_map(|code| {
+        let function = *contents.get(&code.name)?;
+        let symbols = symbols.get(&function.section()).map_or(&[][..], Vec::as_slice);
+        Some((code, function, texts(code, symbols)))
+    });
+    let shown: Vec<_> = shown.collect();
+    // offsets may be longer than the others, too
+    let lengths = shown.iter().flat_map(|(code, _, texts)| {
+        let lines = code.instructions.iter().zip(texts);
+        lines.map(|(one, text)| start(one).len().saturating_add(guarded(text).1.len()))
+    });
     let most = lengths.max().unwrap_or(0);
-    for (code, texts) in &shown {
-        let Some(function) = contents.get(&code.name) else { continue };
+    for (code, function, texts) in &shown {
         if request.functions.contains(&code.name) {
             seen.insert(code.name.clone());
         }
@@ -55,7 +68,12 @@ pub(super) fn sass(
     Ok(())
 }
 
-/// Instructions with their encodings, `most` columns before these: half of each on a line of its own.
+/// What a line begins with.
+fn start(one: &Instruction) -> String {
+    format!("        /*{:04x}*/", one.offset)
+}
+
+/// Instructions with their encodings, the offset and the text before these in `most` columns: half of each on a line of its own.
 fn print(
     code: &Code,
     texts: &[String],
@@ -69,11 +87,12 @@ fn print(
             let bytes = bytes.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
             bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
         };
-        let offset = format!("        /*{:04x}*/", one.offset);
+        let offset = start(one);
+        let rest = most.saturating_sub(offset.len());
         let (guard, text) = guarded(text);
         let (low, high) = (word(at), word(at.saturating_add(8)));
-        writeln!(out, "{offset}{guard:>18} {text:<most$}  /* {low:#018x} */")?;
-        writeln!(out, "{:35}{:<most$}  /* {high:#018x} */", "", "")?;
+        writeln!(out, "{offset}{guard:>18} {text:<rest$}  /* {low:#018x} */")?;
+        writeln!(out, "{:19}{:<most$}  /* {high:#018x} */", "", "")?;
     }
     Ok(())
 }
@@ -86,13 +105,14 @@ fn guarded(text: &str) -> (&str, &str) {
     }
 }
 
-/// The instructions of a function, with offsets in place of labels.
-fn texts(code: &Code) -> Vec<String> {
+/// The instructions of a function, with offsets in place of labels and of `symbols` in its section: itself, and its subroutines.
+fn texts(code: &Code, symbols: &[(String, u64)]) -> Vec<String> {
     let labels = code
         .instructions
         .iter()
         .flat_map(|one| one.labels.iter().map(|label| (label.as_str(), one.offset)));
-    let labels: BTreeMap<_, _> = labels.collect();
+    let symbols = symbols.iter().map(|(name, offset)| (name.as_str(), *offset));
+    let labels: BTreeMap<_, _> = symbols.chain(labels).collect();
     code.instructions.iter().map(|one| text(one, &labels)).collect()
 }
 

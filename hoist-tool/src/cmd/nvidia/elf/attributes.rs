@@ -3,7 +3,9 @@
 use std::io::Write;
 
 use anyhow::Result;
-use nvinfo::{AttributeValue, Cubin, Payload, compat_name};
+use nvinfo::{AttributeValue, Cubin, Mbarrier, Payload, compat_name};
+
+use super::words::{ENTRY_FRAGMENTS, INSTRUCTIONS, LANGUAGES, SPARSE, STUBS, named};
 
 /// The value of an attribute.
 pub(super) fn value(
@@ -27,6 +29,16 @@ pub(super) fn value(
             let kind = if is_compat { compat_name(row.number) } else { row.name() };
             let text = match kind {
                 Some("EIATTR_NVSAL_SW_WAR") => format!(" {number:#x}"),
+                Some("EIATTR_SPARSE_MMA_MASK") if !is_compat && number != 0 => {
+                    let used = SPARSE.iter().filter(|(bit, _)| number & bit != 0);
+                    let used = used.map(|(_, name)| format!(" {name}"));
+                    format!("Used Sparse Variants :{}", used.collect::<String>())
+                }
+                Some("EIATTR_STUB_FUNCTION_KIND") if !is_compat => {
+                    let name = named(&STUBS, number);
+                    let end = if name.is_empty() { "" } else { "\n" };
+                    format!("{name}{end}")
+                }
                 Some("EICOMPAT_ATTR_FINALIZER_VERSION") => {
                     format!("{}.{}.{}", number >> 10, number >> 6 & 0xf, number & 0x3f)
                 }
@@ -39,7 +51,23 @@ pub(super) fn value(
         return Ok(writeln!(out, "\tValue:\t{}", raw(bytes))?);
     }
     match (row.name().unwrap_or_default(), row.payload()) {
-        ("EIATTR_LANGUAGE", _) => writeln!(out, "\tValue:\tLanguage:\t PTX\n")?,
+        ("EIATTR_LANGUAGE", _) => {
+            writeln!(out, "\tValue:\tLanguage:\t{}\n", names(bytes, &LANGUAGES))?;
+        }
+        ("EIATTR_AT_ENTRY_FRAGMENTS", _) => {
+            let names = names(bytes, &ENTRY_FRAGMENTS);
+            writeln!(out, "\tValue:\tAt Entry Fragments :\t{names}\n")?;
+        }
+        ("EIATTR_INSTR_OFFSETS", Payload::Offsets(words)) => {
+            let mut words = words.into_iter();
+            let kind = named(&INSTRUCTIONS, words.next().unwrap_or(0));
+            writeln!(out, "\tValue:\tInstruction Kind : {kind}")?;
+            words.try_for_each(|offset| writeln!(out, "\t\t{offset:#x}"))?;
+        }
+        ("EIATTR_SHARED_SCRATCH", Payload::Numbers(words)) if words.len() >= 2 => {
+            let (start, size) = (words.get(0).unwrap_or(0), words.get(1).unwrap_or(0));
+            writeln!(out, "\tValue:\tstart offset: {start:#x}\tsize: {size}")?;
+        }
         ("EIATTR_REGCOUNT", Payload::OfSymbol { symbol, value }) => {
             writeln!(
                 out,
@@ -82,12 +110,26 @@ pub(super) fn value(
             for branch in branches {
                 let targets: Vec<_> = branch.targets.into_iter().collect();
                 let (at, count) = (branch.offset, targets.len());
+                let kind = if branch.kind == 1 { " (kind_call)" } else { "" };
                 writeln!(
                     out,
-                    "\t\tOffset of Indirect Branch: {at:#x}\t Number of targets: {count}"
+                    "\t\tOffset of Indirect Branch: {at:#x}{kind}\t Number of targets: {count}"
                 )?;
-                writeln!(out, "\t\tTargets: {}\n", list(&mut targets.into_iter()))?;
+                let what = if count == 0 { "" } else { "Targets: " };
+                writeln!(out, "\t\t{what}{}\n", list(&mut targets.into_iter()))?;
             }
+        }
+        (_, Payload::Mbarriers(barriers)) => {
+            writeln!(out, "\tValue:\t")?;
+            barriers.into_iter().try_for_each(|one| barrier(&one, out))?;
+        }
+        (_, Payload::RegisterMap(pairs)) => {
+            let text = pairs.into_iter().map(|(at, register)| format!("({at:#x}, {register})  "));
+            writeln!(out, "\tValue:\t{}", text.collect::<String>())?;
+        }
+        (_, Payload::Resumes(pairs)) => {
+            let text = pairs.into_iter().map(|(number, at)| format!("({number}, {at:#x})  "));
+            writeln!(out, "\tValue:\t{}", text.collect::<String>())?;
         }
         (_, Payload::SpillRefills(pairs)) => {
             let places =
@@ -97,4 +139,22 @@ pub(super) fn value(
         _ => writeln!(out, "\tValue:\t{}", raw(bytes))?,
     }
     Ok(())
+}
+
+/// Words of four bytes by their names, a blank before each.
+fn names(bytes: &[u8], names: &[&'static str]) -> String {
+    let words = bytes.as_chunks().0.iter();
+    words.map(|word| format!(" {}", named(names, u32::from_le_bytes(*word)))).collect()
+}
+
+/// An instruction on a barrier in shared memory.
+fn barrier(one: &Mbarrier, out: &mut dyn Write) -> Result<()> {
+    let Mbarrier { offset, register, uniform_register, immediate, stride, .. } = *one;
+    let kind = one.kind_name().unwrap_or("Unknown Instruction");
+    let added = if immediate == 0 { String::new() } else { format!(" + {immediate}") };
+    Ok(writeln!(
+        out,
+        "\t{offset:#x}\t:\tInstruction Kind : {kind}\t(R{register} + UR{uniform_register}{added})\t\
+         Stride : MBARRIER_STRIDE_X{stride}"
+    )?)
 }

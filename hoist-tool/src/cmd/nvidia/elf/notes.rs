@@ -30,7 +30,9 @@ pub(super) fn notes(
                         let (major, minor) = (toolkit.major(), toolkit.minor());
                         writeln!(out, "\tTool Kit Version: {major}.{minor}")?;
                     }
-                    None => writeln!(out, "\tNote Version: {}", tool.version)?,
+                    // of the first tool alone
+                    None if number == 1 => writeln!(out, "\tNote Version: {}", tool.version)?,
+                    None => {}
                 }
                 if !tool.object.as_bytes().is_empty() {
                     writeln!(out, "\tObject File: {}", tool.object)?;

@@ -1,0 +1,156 @@
+//! `hoist cuobjdump -elf` and `-sass` beside cuobjdump, every line, and values of attributes that no fixture has.
+
+use std::fs;
+use std::path::Path;
+use std::process::Output;
+
+use super::{files, root, run, tool};
+
+/// Lines of `-elf` without what is left out: debug information, unwind tables, relocation actions, and empty lines at the end.
+fn elf_lines(output: &Output) -> Vec<String> {
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (mut shown, mut is_out) = (Vec::new(), false);
+    for line in text.lines() {
+        let name = line.strip_prefix(".section ").unwrap_or(line);
+        // text of PTX in debug information begins with dots, too
+        if [".section ", ".nv.", ".text."].iter().any(|start| line.starts_with(start)) {
+            let starts = [
+                ".debug",
+                ".nv_debug",
+                ".rel.debug",
+                ".rela.debug",
+                ".rel.nv_debug",
+                ".rela.nv_debug",
+                ".nv.rel.action",
+            ];
+            is_out = starts.iter().any(|start| name.starts_with(start));
+        }
+        if !is_out {
+            shown.push(line.to_owned());
+        }
+    }
+    while shown.last().is_some_and(String::is_empty) {
+        shown.pop();
+    }
+    shown
+}
+
+/// `-elf` is cuobjdump's, line by line, but for attributes that it calls unknown.
+#[test]
+fn cuobjdump_dumps_the_same_elf() {
+    let Some(cuobjdump) = tool("cuobjdump", "cuobjdump_dumps_the_same_elf") else { return };
+    let (mut compared, mut files_compared) = (0usize, 0);
+    for file in files().into_iter().filter(|file| file.to_string_lossy().ends_with(".cubin")) {
+        let theirs = run(&cuobjdump, &["-elf"], &file);
+        let known = elf_lines(&theirs).iter().any(|line| line.starts_with("64-bit ELF"));
+        if !theirs.status.success() || !known {
+            continue;
+        }
+        let ours = run(Path::new(env!("CARGO_BIN_EXE_hoist")), &["cuobjdump", "-elf"], &file);
+        let (theirs, ours) = (elf_lines(&theirs), elf_lines(&ours));
+        for (index, (their, our)) in theirs.iter().zip(&ours).enumerate() {
+            let is_unknown = their == "\tAttribute:\tunknown Attribute";
+            assert!(
+                their == our || is_unknown && our.starts_with("\tAttribute:\tEIATTR_"),
+                "{}: line {index}: {our:?}, not {their:?}",
+                file.display()
+            );
+        }
+        assert_eq!(theirs.len(), ours.len(), "{}", file.display());
+        compared += theirs.len();
+        files_compared += 1;
+    }
+    println!("{files_compared} cubins, {compared} lines");
+    assert!(compared >= 20_000 && files_compared >= 35, "{compared} lines, {files_compared} files");
+}
+
+/// `-sass` of kernels with subroutines, with calls and without code: names, columns and blank lines.
+#[test]
+fn code_is_shown_as_cuobjdump_shows_it() {
+    let test = "code_is_shown_as_cuobjdump_shows_it";
+    let (Some(cuobjdump), Some(_)) = (tool("cuobjdump", test), tool("nvdisasm", test)) else {
+        return;
+    };
+    let (mut compared, mut subroutines) = (0usize, 0usize);
+    for name in ["kernels", "integers"] {
+        for sm in ["sm_80", "sm_90", "sm_90a", "sm_100", "sm_120"] {
+            let file = root().join(format!("fixtures/cuda/{name}-13.5-{sm}.cubin"));
+            if !file.exists() {
+                continue;
+            }
+            let shown = |tool: &Path, words: &[&str]| -> Vec<String> {
+                let text = run(tool, words, &file).stdout;
+                let text = String::from_utf8_lossy(&text).into_owned();
+                let lines = text.lines().filter(|line| !line.starts_with("\t.headerflags"));
+                lines.map(str::to_owned).collect()
+            };
+            let theirs = shown(&cuobjdump, &["-sass"]);
+            let ours = shown(Path::new(env!("CARGO_BIN_EXE_hoist")), &["cuobjdump", "-sass"]);
+            for (their, our) in theirs.iter().zip(&ours) {
+                assert_eq!(their, our, "{}", file.display());
+            }
+            assert_eq!(theirs.len(), ours.len(), "{}", file.display());
+            compared += theirs.len();
+            subroutines += theirs.iter().filter(|line| line.contains("CALL.REL")).count();
+        }
+    }
+    println!("{compared} lines, {subroutines} calls of subroutines");
+    assert!(compared >= 2000 && subroutines > 0, "{compared} lines, {subroutines} calls");
+}
+
+/// Values of attributes that no fixture has, put where one of the same size is, in the words of cuobjdump 13.5.
+#[test]
+fn values_of_attributes_are_in_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path().join("k.cubin");
+    let bytes = fs::read(root().join("fixtures/cuda/cluster-13.5-sm_90.cubin")).expect("a fixture");
+    // of a parameter: format, attribute, size
+    let row = bytes.windows(4).position(|row| row == [4, 23, 12, 0]).expect("a parameter");
+    let half = bytes.windows(2).position(|row| row == [3, 27]).expect("a count of registers");
+    let barrier = bytes.windows(2).position(|row| row == [4, 57]).expect("instructions");
+    let cuobjdump = tool("cuobjdump", "values_of_attributes_are_in_words");
+    #[rustfmt::skip]
+    let rows: [(u8, &[u32], &str); 14] = [
+        (79, &[6, 9, 40], "\tValue:\tAt Entry Fragments :\t AT_ENTRY_FRAGMENT_TMEM_CTA1_V2 AT_ENTRY_FRAGMENT_DEVICE_MEMCPY unknown Attribute\n\n"),
+        (102, &[6, 3, 11], "\tValue:\tLanguage:\t CUDA_C++_Tile PTX UNKNOWN\n\n"),
+        (108, &[2, 0x10, 0x20], "\tValue:\tInstruction Kind : FENCE_PROXY_ASYNC_GENERIC_SR_SMEM_READS_RELEASE_CLUSTER\n\t\t0x10\n\t\t0x20\n"),
+        (46, &[0x100, 7], "\tValue:\t(0x100, 7)  \n"),
+        (58, &[3, 0x70], "\tAttribute:\tEIATTR_COROUTINE_RESUME_ID_OFFSETS\n\tFormat:\tEIFMT_SVAL\n\tValue:\t(3, 0x70)  \n"),
+        (50, &[0x80, 16], "\tValue:\tstart offset: 0x80\tsize: 16\n"),
+        (57, &[0x2a], "\tInstruction Kind : MBARRIER_TRY_WAIT_PARITY\t(R255 + UR"),
+        (57, &[0x2f], "\tInstruction Kind : Unknown Instruction\t(R255 + UR"),
+        (57, &[0x10], ")\tStride : MBARRIER_STRIDE_X8\n"),
+        (52, &[0x10, 1, 0], "\t\tOffset of Indirect Branch: 0x10 (kind_call)\t Number of targets: 0\n\t\t\n\n"),
+        (80, &[0x41], "\tValue:\tUsed Sparse Variants : QGMMA.SP UTC*MMASparse\n"),
+        (80, &[0], "\tValue:\t0x0\n"),
+        (88, &[2], "\tValue:\tFUNC_ATENTRY_STUB\n\n"),
+        (88, &[9], "\tValue:\t\n"),
+    ];
+    for (attribute, words, expected) in rows {
+        let mut changed = bytes.clone();
+        if attribute == 80 || attribute == 88 {
+            changed[half + 1..half + 4].copy_from_slice(&[attribute, words[0] as u8, 0]);
+        } else if attribute == 57 {
+            changed[barrier + 16] = words[0] as u8; // kind and stride of the first
+        } else {
+            changed[row + 1] = attribute;
+            changed[row + 2] = u8::try_from(words.len() * 4).unwrap();
+            for (at, word) in (row + 4..).step_by(4).zip(words) {
+                changed[at..at + 4].copy_from_slice(&word.to_le_bytes());
+            }
+            // what is left over is an attribute without a name
+            for at in (row + 4 + words.len() * 4..row + 16).step_by(4) {
+                changed[at..at + 4].copy_from_slice(&[1, 1, 0, 0]);
+            }
+        }
+        fs::write(&at, changed).expect("a file");
+        let ours = run(Path::new(env!("CARGO_BIN_EXE_hoist")), &["cuobjdump", "-elf"], &at);
+        let text = String::from_utf8_lossy(&ours.stdout).into_owned();
+        assert!(text.contains(expected), "{attribute}: {text}");
+        if let Some(cuobjdump) = &cuobjdump {
+            let theirs = run(cuobjdump, &["-elf"], &at).stdout;
+            let theirs = String::from_utf8_lossy(&theirs).into_owned();
+            assert!(theirs.contains(expected), "{attribute}: {theirs}");
+        }
+    }
+}
