@@ -16,7 +16,7 @@ use crate::json::JsonArguments;
 use crate::kernel_filter::KernelFilter;
 use crate::paint;
 use crate::printable::Printable;
-use crate::table::Table;
+use crate::table::{Table, line};
 
 /// Shows relocations: who resolves them, and which bits they fill.
 #[derive(Debug, clap::Args)]
@@ -146,7 +146,7 @@ impl Relocs {
 }
 
 fn text(section: &CudaRelocations, out: &mut dyn Write) -> Result<()> {
-    paint::title(out, format_args!("{}", section.section_name))?;
+    paint::title(out, format_args!("{}", line(&section.section_name, "")))?;
     let mut table = Table::new(out);
     for record in &section.records {
         let name = record.type_name.map_or_else(|| record.r#type.to_string(), str::to_owned);
