@@ -100,6 +100,8 @@ fn stands_for(symbols: &Option<SymbolTable<'_>>, image: &Image<'_>, address: u64
         "_dl_find_object",
         "dl_iterate_phdr",
         "dladdr",
+        "dlclose",
+        "dlinfo",
         "dlopen",
         "dlsym",
         "dlvsym",
