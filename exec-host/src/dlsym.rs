@@ -11,6 +11,7 @@ use crate::unwind;
 use core::ffi::{c_char, c_int, c_void};
 use core::ptr;
 use elf_core::Name;
+use exec_core::sync::OnceLock;
 use names::load_of;
 
 /// Our function for this name.
@@ -23,6 +24,22 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
         _ => return None,
     };
     Some(External::function(function.expose_provenance() as u64))
+}
+
+/// Gives the function of a name that stands for the C library's.
+type StandsFor = fn(Name<'_>) -> Option<External>;
+
+/// Who has functions that open libraries and close them, once some are out of bytes.
+static OPENS: OnceLock<StandsFor> = OnceLock::new();
+
+/// Has code of objects open libraries by the functions that `stands_for` gives.
+pub(crate) fn open_by(stands_for: StandsFor) {
+    OPENS.get_or_init(|| stands_for);
+}
+
+/// The function of this name that opens libraries, or closes them.
+pub(crate) fn opens(name: Name<'_>) -> Option<External> {
+    OPENS.get()?(name)
 }
 
 /// `dladdr`, of loads too: a load of objects is the program.

@@ -30,7 +30,7 @@
 //! opened later do not bind to it, nor do those that it needs, unless they are [given](LibraryLoader::needed): what it has under a name of theirs (a variable of an
 //! inline function, by clang) is there twice then. [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. Libraries
 //! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them, a `dlsym` (`RTLD_DEFAULT`, `RTLD_NEXT`), and a `dlopen` that looks into
-//! the folders of the library (`DT_RUNPATH`). What their code opens by it is loaded as they are if it needs one of them (plug-ins, extensions of an
+//! the folders of the library (`DT_RUNPATH`). What their code, or that of objects, opens by it is loaded as they are if it needs one of them (plug-ins, extensions of an
 //! interpreter, parts of a virtual machine), and such a handle is for their own `dlsym`, `dlclose` and `dlinfo`: to libraries of the dynamic loader it means nothing,
 //! and what those open, they open without us. A library that the caller opens again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
 //! this one does not need. Versions that only say what a dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library
@@ -75,6 +75,7 @@ mod versions;
 pub use error::LibraryError;
 pub use needed::NeededLibrary;
 
+use crate::dlsym;
 use crate::error::Error;
 use crate::external::External;
 use crate::function::{FunctionPointer, TypedFunction, place_of};
@@ -272,6 +273,7 @@ impl<'s> LibraryLoader<'s> {
         path: Option<&Path>,
     ) -> Result<Library, Error> {
         opens::open_out_of_bytes(joins::open);
+        dlsym::open_by(plug_ins::stands_for);
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
         let mut given = Given {
             loaded: &mut self.loaded,

@@ -11,6 +11,9 @@
 mod system;
 
 use exec_host::library::LibraryLoader;
+use exec_host::symbols::Symbols as _;
+use exec_host::{Loader, Process};
+use std::ffi::c_long;
 use system::libraries::{Libraries, Opened, call_ours};
 
 /// What `probe` gives of a library that is opened from its file, and by the dynamic loader.
@@ -117,6 +120,40 @@ fn without_a_name() {
     let folder = format!("-L{}", libraries.folder.path().display());
     libraries.add("plug", PLUG, &[], &[&folder, &core]);
     assert_eq!(of_file(&libraries, "core"), (1051, 1051));
+}
+
+/// Objects that refer to a library out of bytes open what needs it, as the program would that was linked to the library.
+#[test]
+fn objects_that_open_others() {
+    let libraries = Libraries::new("plug-in-objects");
+    add_core(&libraries, "return number;");
+    libraries.add("plug", PLUG, &["core"], &[]);
+    let source = format!(
+        "#include <dlfcn.h>
+        long probe(void);
+        long run(void) {{
+            void *handle = dlopen(\"{}\", RTLD_NOW);
+            long (*plug)(void) = handle ? (long (*)(void))dlsym(handle, \"plug\") : 0;
+            if (!plug || plug() != 105 || probe() != 105) return -1;
+            return dlclose(handle) ? -2 : probe();
+        }}",
+        libraries.path("plug").display()
+    );
+    let (input, object) =
+        (libraries.folder.path().join("run.c"), libraries.folder.path().join("run.o"));
+    std::fs::write(&input, source).unwrap();
+    let mut gcc = std::process::Command::new(system::of_this_machine("gcc"));
+    assert!(
+        gcc.args(["-O1", "-fPIC", "-c", "-o"]).arg(&object).arg(&input).status().unwrap().success()
+    );
+    // SAFETY: the tests' libraries do no harm.
+    let core = unsafe { LibraryLoader::new().open_file(libraries.path("core")) }.unwrap();
+    let object = std::fs::read(object).unwrap();
+    let module = Loader::new().load([object], core.or(Process::new())).unwrap();
+    // SAFETY: the function has this type.
+    let run = unsafe { module.get::<unsafe extern "C" fn() -> c_long>("run") }.unwrap();
+    // SAFETY: it does no harm.
+    assert_eq!(unsafe { run() }, 1105);
 }
 
 /// A library that opens itself, by name and by path, is one library.

@@ -22,11 +22,12 @@ use std::path::{Path, PathBuf};
 /// So many libraries may need one another before one is needed that is there.
 const MOST: usize = 16;
 
-/// A handle of what code of this library opens, if that is a library out of bytes, or needs one; `None` leaves it to the dynamic loader.
+/// A handle of what code of this library, or of objects, opens, if that is a library out of bytes, or needs one; `None` leaves it to the
+/// dynamic loader.
 ///
 /// # Safety
 /// Constructors run.
-pub(super) unsafe fn open(caller: &Held, wanted: Wanted<'_>) -> Option<*mut c_void> {
+pub(super) unsafe fn open(caller: Option<&Held>, wanted: Wanted<'_>) -> Option<*mut c_void> {
     let mut met = plug_ins::met_by(caller);
     let path = match wanted.name.contains(&b'/') {
         true => PathBuf::from(OsStr::from_bytes(wanted.name)),
@@ -34,6 +35,7 @@ pub(super) unsafe fn open(caller: &Held, wanted: Wanted<'_>) -> Option<*mut c_vo
             if let Some(held) = plug_ins::called(&met, wanted.name) {
                 return Some(plug_ins::open(held));
             }
+            let caller = caller?;
             in_folders(caller.content.dynamic(), caller.folder.as_deref(), wanted.name)?
         }
     };

@@ -10,6 +10,7 @@ use super::loaded::{Held, Loaded};
 use super::needed::Given;
 use super::order;
 use super::part::{Calls, Part};
+use super::plug_ins;
 use super::resolve::Resolver;
 use super::scope::{Own, Scope, share};
 use super::unit::hold;
@@ -55,6 +56,7 @@ pub(crate) unsafe fn load(
     share(shared, &held);
     if let Some(first) = held.first() {
         first.enter_scope(first);
+        plug_ins::enter(first);
     }
     held.iter().for_each(Held::end_with_process);
     let mut calls: Vec<Option<Calls>> = calls.into_iter().map(Some).collect();

@@ -254,10 +254,15 @@ impl Held {
         Some(Self { unit, index })
     }
 
+    /// The one that was opened of those that go together, if they are there.
+    pub(crate) fn first_of(unit: &Weak<Unit>) -> Option<Self> {
+        Some(Self { unit: unit.upgrade()?, index: 0 })
+    }
+
     /// The libraries that were opened with this one and are there, the one that it was loaded for first.
     pub(crate) fn scopes(&self) -> Vec<Self> {
         let scopes = self.unit.scopes.lock();
-        scopes.iter().filter_map(|scope| Some(Self { unit: scope.upgrade()?, index: 0 })).collect()
+        scopes.iter().filter_map(Self::first_of).collect()
     }
 
     /// Says that it is in the scope of a library that is opened, and all out of bytes that it needs.

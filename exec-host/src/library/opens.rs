@@ -19,8 +19,8 @@ pub(super) struct Wanted<'a> {
     pub(super) is_there: bool,
 }
 
-/// Gives a handle of a library out of bytes that code of another one opens, if it is to be one.
-type OpenOutOfBytes = unsafe fn(&Held, Wanted<'_>) -> Option<*mut c_void>;
+/// Gives a handle of a library out of bytes that code of another one opens, or of objects, if it is to be one.
+type OpenOutOfBytes = unsafe fn(Option<&Held>, Wanted<'_>) -> Option<*mut c_void>;
 
 /// Who opens those, once there are any.
 static OUT_OF_BYTES: OnceLock<OpenOutOfBytes> = OnceLock::new();
@@ -57,20 +57,25 @@ pub(crate) unsafe extern "C" fn open(
 /// # Safety
 /// Constructors run.
 unsafe fn in_folders(name: &CStr, flags: c_int, caller: u64) -> Option<*mut c_void> {
-    let library = Held::of_code(caller)?;
-    let folder = library.folder.as_deref();
+    let library = Held::of_code(caller);
+    let folder = library.as_ref().and_then(|library| library.folder.as_deref());
     let expanded = needed::expanded(name.to_bytes(), folder);
     let wanted = Wanted {
         name: expanded.as_deref().unwrap_or(name.to_bytes()),
         is_lazy: flags & libc::RTLD_NOW == 0,
         is_there: flags & libc::RTLD_NOLOAD != 0,
     };
-    // SAFETY: as the caller guarantees.
-    if let Some(opened) = OUT_OF_BYTES.get().and_then(|open| unsafe { open(&library, wanted) }) {
+    let opened = OUT_OF_BYTES.get().and_then(|open| {
+        // SAFETY: as the caller guarantees.
+        unsafe { open(library.as_ref(), wanted) }
+    });
+    if let Some(opened) = opened {
         // SAFETY: forgets what is said of what was looked for on the way.
         unsafe { libc::dlerror() };
         return Some(opened);
     }
+    // objects say no folders
+    let library = library.as_ref()?;
     if name.to_bytes().contains(&b'/') {
         let path = expanded?;
         let path = CString::new(path).ok().filter(|path| **path != *name)?;

@@ -2,9 +2,10 @@
 //! knows nothing of them.
 
 use super::described;
-use super::loaded::{Held, Member};
+use super::loaded::{Held, Member, Unit};
 use super::members;
 use crate::external::External;
+use crate::machine;
 use core::ffi::{CStr, c_char, c_int, c_long, c_void};
 use core::ptr;
 use elf_core::Name;
@@ -15,9 +16,13 @@ use std::fs::{Metadata, metadata};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::sync::Weak;
 
 /// Those that are open.
 static OPEN: Mutex<Vec<PlugIn>> = Mutex::new(Vec::new());
+
+/// Those that were loaded.
+static LOADED: Mutex<Vec<Weak<Unit>>> = Mutex::new(Vec::new());
 
 struct PlugIn {
     held: Held,
@@ -87,11 +92,24 @@ pub(super) fn of_handle(handle: usize) -> Option<Held> {
     open.iter().find(|plug_in| plug_in.is(handle)).map(|plug_in| plug_in.held.clone())
 }
 
+/// Says that a library is there, with those that were loaded for it.
+pub(super) fn enter(library: &Held) {
+    let mut loaded = LOADED.lock();
+    loaded.retain(|unit| unit.strong_count() > 0);
+    loaded.push(library.downgrade());
+}
+
 /// The libraries out of bytes that code of this one meets: it, those that it was opened with, those that code has opened, and what all
-/// these need.
-pub(super) fn met_by(library: &Held) -> Vec<Held> {
-    let mut first = vec![library.clone()];
-    first.extend(library.scopes());
+/// these need. Objects meet all that there are.
+pub(super) fn met_by(library: Option<&Held>) -> Vec<Held> {
+    let mut first = Vec::new();
+    match library {
+        Some(library) => {
+            first.push(library.clone());
+            first.extend(library.scopes());
+        }
+        None => first.extend(LOADED.lock().iter().filter_map(Held::first_of)),
+    }
     first.extend(OPEN.lock().iter().map(|plug_in| plug_in.held.clone()));
     let mut all = Vec::<Held>::new();
     for library in first {
@@ -136,9 +154,10 @@ fn path_of(library: &Held) -> Option<&Path> {
     path.contains(&b'/').then(|| Path::new(OsStr::from_bytes(path)))
 }
 
-/// `dlclose` and `dlinfo` of handles of ours, too.
+/// Our function for this name: `dlopen`, and `dlclose` and `dlinfo` of handles that it gives, too.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
     let function = match name.0 {
+        b"dlopen" => machine::dlopen::dlopen as *const (),
         b"dlclose" => close as *const (),
         b"dlinfo" => inform as *const (),
         _ => return None,

@@ -12,7 +12,6 @@ use super::tables::Has;
 use crate::copy_relocations;
 use crate::dlsym;
 use crate::external::External;
-use crate::machine;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
@@ -340,13 +339,10 @@ impl<'s> Scope<'s> {
 /// libraries, `dlsym` what they show, `dlopen` what is in their folders, and what that gives for libraries out of bytes is a handle for
 /// others.
 pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
-    let opens = (machine::dlopen::dlopen as *const ()).expose_provenance() as u64;
-    let open = || (name == "dlopen").then(|| External::function(opens));
     exit::stands_for(name)
         .or_else(|| unwind::stands_for(name))
         .or_else(|| dlsym::stands_for(name))
         .or_else(|| plug_ins::stands_for(name))
-        .or_else(open)
 }
 
 fn definition_of(external: External) -> Definition {

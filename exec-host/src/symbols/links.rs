@@ -92,6 +92,9 @@ impl<'s> LoadSymbols<'s> {
             self.looks_up = true;
             return Some(own);
         }
+        if let Some(own) = dlsym::opens(name).filter(|_| found.is_some()) {
+            return Some(own);
+        }
         if found.as_ref().is_some_and(|found| !exit::is_of_process(name, found.address())) {
             return found;
         }
