@@ -17,16 +17,21 @@ const MIB: u64 = 1 << 20;
 const THUMB: u64 = 20;
 const ARM: u64 = 16;
 
-/// Where thunks stand in so many sections of code of a size, of whose first so many branches of each kind go to as many functions of the
-/// caller's. The ones behind the code are none of them.
+/// Where thunks stand in so many sections of code of a size.
 fn thunks((count, size): (u64, u64), branches: &[(u32, u64)]) -> Result<Vec<u64>, Error> {
+    thunks_in(&vec![size; count as usize], branches)
+}
+
+/// Where thunks stand in sections of code of these sizes, of whose first so many branches of each kind go to as many functions of the
+/// caller's. The ones behind the code are none of them.
+fn thunks_in(sizes: &[u64], branches: &[(u32, u64)]) -> Result<Vec<u64>, Error> {
     let mut object = Object::new();
     (object.machine, object.class) = (EM_ARM, ELFCLASS32);
-    for _ in 0..count {
+    for &size in sizes {
         object.zeros(".text", CODE, 4, size);
     }
     let kinds = branches.iter().flat_map(|&(kind, count)| (0..count).map(move |_| kind));
-    for (place, kind) in (0..size).step_by(4).zip(kinds) {
+    for (place, kind) in (0..sizes[0]).step_by(4).zip(kinds) {
         let symbol = object.undefined(&format!("f{place}"));
         object.relocation(1, place, kind, symbol, 0);
     }
@@ -109,4 +114,11 @@ fn too_many_are_refused() {
     assert_eq!(thunks(code, &branches), Ok(every(24 * MIB, code, ARM)));
     let error = thunks((66, 24 * MIB), &branches).unwrap_err();
     assert_eq!(error, Error { object: 0, section: 66, kind: ErrorKind::TooLarge });
+}
+
+/// A section that is larger than what is between thunks has one beside it, and no other for what is empty.
+#[test]
+fn one_beside_a_large_section() {
+    let sizes = [30 * MIB, 0, 30 * MIB];
+    assert_eq!(thunks_in(&sizes, &[(R_ARM_CALL, 1)]), Ok(vec![0, 30 * MIB + ARM]));
 }
