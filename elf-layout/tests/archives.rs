@@ -90,6 +90,12 @@ fn what_is_common_takes_data() {
     // a member that was taken leaves it common, and another one defines it
     assert_eq!(taken(&[("f", Wants)], &[&[("f", Common)], &[("f", Data)]]), [0, 1]);
     assert_eq!(taken(&[("f", Wants)], &[&[("f", Weak)], &[("f", Data)]]), [0]);
+    // what is common stays so, and what is weak is there, whoever refers to it afterwards
+    for later in [Wants, Weak] {
+        assert_eq!(taken(&[("f", Common), ("f", later)], &[&[("f", Function)]]), []);
+        assert_eq!(taken(&[("f", Common), ("f", later)], &[&[("f", Data)]]), [0]);
+    }
+    assert_eq!(taken(&[("f", Weak), ("f", Wants)], &[&[("f", Data)]]), []);
     // one that was taken for another name defines it as a function, before the one with data joins
     let members: [&[(&str, Says)]; 2] = [&[("f", Data), ("c", Function)], &[("c", Data)]];
     assert_eq!(taken(&[("f", Wants), ("c", Common)], &members), [0]);
