@@ -8,7 +8,7 @@ use fatbin::{EntryKind, Sm, Suffix};
 /// Gives names to the entries of one file.
 ///
 /// An entry with an identifier is named for the identifier's file, another for the host file and by its number among the
-/// entries of its kind. The suffix `f` is not in the name. Where `cuobjdump` would overwrite a file with another of the same name,
+/// entries of its kind. The suffix `f` is in the name of PTX alone. Where `cuobjdump` would overwrite a file with another of the same name,
 /// ours has its number in it; so for entries of several files.
 #[derive(Debug, Default)]
 pub struct Names {
@@ -39,7 +39,11 @@ impl Names {
             _ => other,
         };
         *count += 1;
-        let suffix = if sm.suffix == Suffix::Specific { "a" } else { "" };
+        let suffix = match (sm.suffix, kind) {
+            // of cubins, cuobjdump goes by the file itself, which does not record it
+            (Suffix::Family, kind) if kind != EntryKind::Ptx => "",
+            (suffix, _) => suffix.letter(),
+        };
         let end = format!("sm_{}{suffix}.{}", sm.number, extension(kind));
         let numbered = |stem: &str| format!("{stem}.{count}.{end}");
         let name = if identifier.is_empty() {
@@ -115,6 +119,7 @@ mod tests {
         assert_eq!(next(EntryKind::Elf, "75", ""), "libnvjpeg.so.1.sm_75.cubin");
         assert_eq!(next(EntryKind::Elf, "100f", ""), "libnvjpeg.so.2.sm_100.cubin");
         assert_eq!(next(EntryKind::Ptx, "90a", ""), "libnvjpeg.so.1.sm_90a.ptx");
+        assert_eq!(next(EntryKind::Ptx, "120f", ""), "libnvjpeg.so.2.sm_120f.ptx");
         assert_eq!(next(EntryKind::Elf, "75", "/x/we ird.bar.cu"), "we-ird.bar.sm_75.cubin");
         assert_eq!(next(EntryKind::Elf, "75", "we ird.bar.cu"), "we-ird.bar.4.sm_75.cubin");
         assert_eq!(next(EntryKind::Elf, "75", "a/"), ".sm_75.cubin");
