@@ -303,12 +303,12 @@ impl<'a> EntryRow<'a> {
         let target = entry.target();
         let kind = match entry.kind() {
             // of a section whose name is cut
-            kind if kind == "" => Cow::from("unknown"),
+            kind if kind.is_empty() => Cow::from("unknown"),
             kind => kind.to_string().into(),
         };
         Self {
             arch: Some(name(target.arch)).filter(|arch| !arch.is_empty()),
-            triple: Some(Printable::from(target.triple)).filter(|_| target.triple != ""),
+            triple: Some(Printable::from(target.triple)).filter(|_| !target.triple.is_empty()),
             identifier: Printable::from(entry.id),
             ..Self::plain(kind, entry.image.at(), entry.image.size())
         }
