@@ -13,16 +13,7 @@ mod system;
 use elf_core::Name;
 use exec_host::library::{LibraryLoader, NeededLibrary};
 use std::path::Path;
-use system::libraries::{Libraries, Opened, call_ours};
-
-/// What `probe` gives of a library that is opened from its file, and by the dynamic loader.
-fn of_file(libraries: &Libraries, name: &str) -> (i64, i64) {
-    // SAFETY: the tests' libraries do no harm.
-    let library = unsafe { LibraryLoader::new().open_file(libraries.path(name)) }.unwrap();
-    let ours = call_ours(&library);
-    drop(library);
-    (ours, Opened::new(&libraries.path(name)).unwrap().call())
-}
+use system::libraries::{Libraries, call_ours, of_file};
 
 fn move_to(libraries: &Libraries, name: &str, folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();

@@ -14,16 +14,7 @@ use exec_host::library::LibraryLoader;
 use exec_host::symbols::Symbols as _;
 use exec_host::{Loader, Process};
 use std::ffi::c_long;
-use system::libraries::{Libraries, Opened, call_ours};
-
-/// What `probe` gives of a library that is opened from its file, and by the dynamic loader.
-fn of_file(libraries: &Libraries, name: &str) -> (i64, i64) {
-    // SAFETY: the tests' libraries do no harm.
-    let library = unsafe { LibraryLoader::new().open_file(libraries.path(name)) }.unwrap();
-    let ours = call_ours(&library);
-    drop(library);
-    (ours, Opened::new(&libraries.path(name)).unwrap().call())
-}
+use system::libraries::{Libraries, call_ours, of_file};
 
 /// A library with a number that others add to, whose `probe` is this.
 fn add_core(libraries: &Libraries, probe: &str) {

@@ -168,3 +168,12 @@ impl Libraries {
         text
     }
 }
+
+/// What `probe` gives of a library that is opened from its file, and by the dynamic loader.
+pub(crate) fn of_file(libraries: &Libraries, name: &str) -> (i64, i64) {
+    // SAFETY: the tests' libraries do no harm.
+    let library = unsafe { LibraryLoader::new().open_file(libraries.path(name)) }.unwrap();
+    let ours = call_ours(&library);
+    drop(library);
+    (ours, Opened::new(&libraries.path(name)).unwrap().call())
+}
