@@ -169,7 +169,8 @@ pub(crate) unsafe extern "C" fn find_version(
     }
 }
 
-/// What the caller finds if it is a library, asked by `RTLD_DEFAULT` or `RTLD_NEXT`, or what it asks one for that is out of bytes; null if that is nothing, which `dlerror` says then.
+/// What the caller finds if it is a library, asked by `RTLD_DEFAULT` or `RTLD_NEXT`, or what it asks one for that is out of bytes; null if that
+/// is nothing, which `dlerror` says then.
 ///
 /// # Safety
 /// The name is a string, and so is the version.
