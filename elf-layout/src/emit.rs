@@ -2,7 +2,9 @@
 
 pub(crate) mod be8;
 pub(crate) mod indirect;
-mod part;
+pub(crate) mod part;
+#[cfg(feature = "parts")]
+mod parts;
 pub(crate) mod resolve;
 mod section;
 pub(crate) mod tls;

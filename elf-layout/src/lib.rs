@@ -42,6 +42,7 @@
 //! | `edits` | code that becomes shorter, where the caller lends [room](Storage::edits) to note it: padding and relaxation of RISC-V and LoongArch; else padding that is too long is an error |
 //! | `indirect-functions` | functions behind stubs of their own: those of resolvers (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `linker-defined` | [symbols that linkers define](is_linker_defined): `__start_NAME`, `__init_array_start`, `_end`; else the caller is asked for them |
+//! | `parts` | [parts of an image](Layout::parts), which several threads can write at once |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
 //! | `symbol-versions` | what `NAME@@VERSION` defines answers `NAME` and `NAME@VERSION` (`.symver`); else each name is one of its own |
 //! | `thread-local` | thread-local variables; else their sections and relocations are an error |
@@ -68,6 +69,8 @@ mod plan;
 
 pub use emit::be8::CodeMark;
 pub use emit::indirect::{IndirectFunction, ReplaceableFunction};
+#[cfg(feature = "parts")]
+pub use emit::part::ImagePart;
 pub use emit::view::{CopyEntry, FixedSection, GotEntry, StubEntry, SymbolAddress};
 pub use error::{Error, ErrorKind};
 #[cfg(feature = "alloc")]

@@ -19,6 +19,7 @@
 //! ```
 
 use crate::Host;
+use crate::at_once;
 use crate::contents::{code, copy_constants, globals};
 use crate::error::Error;
 use crate::external::External;
@@ -72,7 +73,7 @@ impl LinkedImage {
         {
             return Err(Error::NoLowMemory { size: layout.size(), limit });
         }
-        layout.write_zeroed(&mut bytes, base).map_err(Error::Layout)?;
+        at_once::write(layout, &mut bytes, base, &[])?;
         copy_constants(layout, &mut bytes, links);
         let code = code(layout, base);
         Fragments::refuse(layout)?;

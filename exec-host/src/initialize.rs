@@ -164,24 +164,29 @@ impl Calls {
 
 /// Which list a section adds to, at which rank, and whether its entries are called from the last to the first.
 fn kind<'a>(header: &SectionHeader, name: Name<'a>) -> Option<(Order, Rank<'a>, bool)> {
-    let name = name.to_str().unwrap_or_default();
+    let is_of = |list: &str| {
+        let rest = name.as_bytes().strip_prefix(list.as_bytes());
+        rest.is_some_and(|rest| matches!(rest, [] | [b'.', ..]))
+    };
+    // the priority of these counts downwards
+    let downwards = |it| 65535u32.saturating_sub(it);
     match header.r#type {
         SHT_PREINIT_ARRAY => Some((Order::Preinitialize, Rank::FIRST, false)),
         SHT_INIT_ARRAY => Some((Order::Initialize, rank(name, ".init_array", |it| it), false)),
         SHT_FINI_ARRAY => Some((Order::Finalize, rank(name, ".fini_array", |it| it), false)),
-        // the priority of these counts downwards
-        SHT_PROGBITS if name == ".ctors" || name.starts_with(".ctors.") => {
-            Some((Order::Initialize, rank(name, ".ctors", |it| 65535u32.saturating_sub(it)), true))
+        SHT_PROGBITS if is_of(".ctors") => {
+            Some((Order::Initialize, rank(name, ".ctors", downwards), true))
         }
-        SHT_PROGBITS if name == ".dtors" || name.starts_with(".dtors.") => {
-            Some((Order::Finalize, rank(name, ".dtors", |it| 65535u32.saturating_sub(it)), true))
+        SHT_PROGBITS if is_of(".dtors") => {
+            Some((Order::Finalize, rank(name, ".dtors", downwards), true))
         }
         _ => None,
     }
 }
 
 /// The rank of a section: `list`, or `list.PRIORITY`. What is no number comes before all priorities.
-fn rank<'a>(name: &'a str, list: &str, priority: impl Fn(u32) -> u32) -> Rank<'a> {
+fn rank<'a>(name: Name<'a>, list: &str, priority: impl Fn(u32) -> u32) -> Rank<'a> {
+    let name = name.to_str().unwrap_or_default();
     let Some(suffix) = name.strip_prefix(list).and_then(|rest| rest.strip_prefix('.')) else {
         return Rank::LAST;
     };

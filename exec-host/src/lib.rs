@@ -61,6 +61,7 @@ compile_error!(
     "exec-host runs on Linux, on x86-64, AArch64, RISC-V of 64 bits and Arm with hard-float"
 );
 
+mod at_once;
 mod budget;
 mod c_library;
 #[cfg(feature = "compile")]

@@ -1,6 +1,7 @@
 //! Memory that is written first and run then, never both at once.
 
 mod arena;
+pub(crate) mod bring_in;
 mod dual;
 mod huge;
 mod near;
@@ -285,20 +286,6 @@ impl Mapping {
         let start = self.alias.as_ref().map_or(self.start, Alias::start);
         // SAFETY: the pages are mapped, writable as long as `protect` was not called, and ours alone.
         unsafe { core::slice::from_raw_parts_mut(start, self.size) }
-    }
-
-    /// Has the system bring in the pages of large segments that are only read, instead of one at a time when they are filled. What
-    /// `most` bytes of objects cannot fill is left alone.
-    pub(crate) fn bring_in(&mut self, segments: impl Iterator<Item = Segment>, most: u64) {
-        const LEAST: u64 = 0x1_0000;
-        if self.alias.is_some() || self.lease.is_some() || self.owner.is_some() {
-            return;
-        }
-        for segment in segments.filter(|segment| (LEAST..=most).contains(&segment.size)) {
-            if !segment.flags.contains(SegmentFlags::WRITE) {
-                self.populate(segment.offset, segment.size);
-            }
-        }
     }
 
     /// Has the system bring in the pages that `size` bytes from `offset` on are in.

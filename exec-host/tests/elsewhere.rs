@@ -17,7 +17,7 @@ use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::process::{Command, Stdio};
-use system::{ARCH, compile, fixture, is_emulated};
+use system::{ARCH, compile, fixture, is_emulated, objects};
 
 const SOURCE: &str = "\
 typedef unsigned long size_t;
@@ -191,4 +191,23 @@ fn places_that_cannot_be() {
         assert!(link(1 << 24).is_ok());
         assert!(matches!(link(u64::MAX - 0xfff), Err(Error::NoLowMemory { .. })));
     }
+}
+
+/// Images of large objects are written by as many threads as there are processors: bytes and errors are those of one thread. What stands
+/// behind all that an object has makes it large.
+#[test]
+fn whatever_writes_them() {
+    let link = |bytes: &[u8]| {
+        let near = |_: elf_core::Name<'_>| Some(External::function(0x1004_5670));
+        let image = Loader::new().link([bytes], from_fn(near), |_| 0x1000_0000);
+        image.map(|image| image.bytes().to_vec()).map_err(|error| format!("{error:?}"))
+    };
+    let (mut written, mut refused) = (0, 0);
+    for (name, mut bytes) in objects() {
+        let small = link(&bytes);
+        bytes.resize(bytes.len() + (2 << 20), 0);
+        assert!(link(&bytes) == small, "{name}");
+        if small.is_ok() { written += 1 } else { refused += 1 }
+    }
+    assert!(written >= 30 && refused >= 1, "{written} {refused}");
 }

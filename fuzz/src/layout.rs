@@ -118,9 +118,14 @@ fn write<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options, sink: &mut Sink
         assert!(layout.write(&mut image[..less], base).is_err(), "there is no room");
         assert!(image.iter().all(|byte| *byte == 0xaa), "nothing was written");
     }
-    match layout.write(&mut image, base) {
+    let written = layout.write(&mut image, base);
+    let mut apart = vec![0; size];
+    let is_written = in_parts(layout, &mut apart, base);
+    assert_eq!(is_written, written.is_ok(), "parts have what the whole has");
+    match written {
         Err(error) => sink.display(error),
         Ok(()) => {
+            assert!(image[..size] == apart, "the same bytes in parts");
             assert_eq!(image[size..], [0xaa; 16], "what is behind the image is left alone");
             let mut again = vec![0; size];
             assert_eq!(layout.write_zeroed(&mut again, base), Ok(()));
@@ -128,6 +133,20 @@ fn write<A: Arch>(layout: &Layout<'_, '_, A>, options: &Options, sink: &mut Sink
             copied(layout, &image);
         }
     }
+}
+
+/// Writes an image in up to three parts, the last first. Gives whether all are written.
+fn in_parts<A: Arch>(layout: &Layout<'_, '_, A>, image: &mut [u8], base: u64) -> bool {
+    let Ok(parts) = layout.parts(image, base, 3) else { return false };
+    let parts: Vec<_> = parts.collect();
+    let mut end = 0;
+    for part in &parts {
+        assert_eq!(part.offset(), end, "one behind the other");
+        end += part.bytes().len() as u64;
+    }
+    assert_eq!(end, layout.size(), "and nothing behind the last");
+    let results = parts.into_iter().rev().map(|part| layout.write_part(part).is_ok());
+    results.fold(true, |all, one| all & one)
 }
 
 /// Sections without relocations are copies of the file's bytes.

@@ -1,7 +1,7 @@
 //! Files from the command line: ELF files and archives, with what thin archives name.
 
 use std::collections::HashMap;
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct Part<'a> {
 }
 
 impl Input {
-    /// Reads a file, or maps it if it is an archive, of which much is never looked at; of a thin archive, reads its members too.
+    /// Reads a file, or maps it if it is large, or an archive, of which much is never looked at; of a thin archive, reads its members too.
     ///
     /// # Errors
     /// If a file cannot be read, or a thin archive is damaged.
@@ -69,7 +69,7 @@ impl Input {
         if let Some(member) = Member::named(&path) {
             return Ok(Self::of_mapped(path, member.read()?));
         }
-        let bytes = if lent::open(&path)?.is_some() || is_archive_file(&path) {
+        let bytes = if lent::open(&path)?.is_some() || is_large_or_archive(&path) {
             Mapped::open(&path)?
         } else {
             Mapped::of(read_file(&path, limits)?)
@@ -231,12 +231,15 @@ pub fn each(path: &Path, limits: Limits, mut look: impl FnMut(&Input) -> Result<
     look(&Input::read_within(path, limits)?)
 }
 
-/// Whether there is an archive, as far as can be told without taking bytes from a pipe.
-fn is_archive_file(path: &Path) -> bool {
+/// Whether a file is one to map: an archive, or so large that to read it takes longer than to have its pages looked up. No pipe is: it
+/// opens once.
+fn is_large_or_archive(path: &Path) -> bool {
+    const LARGE: u64 = 1 << 20;
     let mut magic = [0; archive::MAGIC.len()];
-    // who opens a pipe twice may wait for ever
-    let file = path.is_file().then(|| File::open(path).ok()).flatten();
-    file.is_some_and(|mut file| file.read_exact(&mut magic).is_ok() && is_archive(&magic))
+    let Some(found) = path.metadata().ok().filter(Metadata::is_file) else { return false };
+    found.len() >= LARGE
+        || File::open(path)
+            .is_ok_and(|mut file| file.read_exact(&mut magic).is_ok() && is_archive(&magic))
 }
 
 fn label(path: &Path) -> String {

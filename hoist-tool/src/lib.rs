@@ -8,6 +8,7 @@
 pub mod alone;
 pub mod apart;
 pub mod arguments;
+pub mod at_once;
 pub mod budget;
 #[cfg(any(feature = "host", feature = "nv"))]
 pub mod call;

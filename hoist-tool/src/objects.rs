@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use anyhow::{Context as _, Error, Result, bail};
 use archs::Architecture;
 use elf_core::{File, Foreign, Name, SymbolTable};
 use elf_layout::archives::{MemberError, MemberIndex, UndefinedSymbols};
 
+use crate::at_once::on_processors;
 use crate::explain::name_in;
 use crate::input::{Input, Part};
 use crate::machine::architecture;
@@ -186,19 +186,7 @@ impl<'a> Searched<'a> {
                 let _ = found.set(Self::new(input));
             }
         };
-        // to ask for the processors takes longer than to read one small archive
-        let processors = if inputs.len() > 1 {
-            thread::available_parallelism().map_or(1, usize::from)
-        } else {
-            1
-        };
-        thread::scope(|scope| {
-            for _ in 1..processors.min(inputs.len()) {
-                // who cannot be had leaves the work to the others
-                let _ = thread::Builder::new().spawn_scoped(scope, work);
-            }
-            work();
-        });
+        on_processors(inputs.len(), work);
         found.into_iter().filter_map(|(_, found)| found.into_inner()).collect()
     }
 

@@ -1,7 +1,7 @@
 //! BE8: instructions are little-endian beside data that are big-endian (AAELF32, "BE8"). Objects have both big-endian; who links them
 //! turns the code around, once it is relocated, where mapping symbols say that there is code.
 
-use crate::emit::part::part;
+use crate::emit::part::{ImagePart, part};
 use crate::emit::resolve::Symbols;
 use crate::error::{Error, ErrorKind};
 use crate::model::layout::Layout;
@@ -46,7 +46,7 @@ impl<A: Arch> Layout<'_, '_, A> {
         }
         let image = self.check(image, base)?;
         image.fill(0);
-        self.write_checked(image, base)?;
+        self.write_part_of(&mut ImagePart::whole(image, base))?;
         self.mark_header(image);
         for (number, object) in (0..usize::MAX).zip(self.objects) {
             let marks = marks.get_mut(..object.section_count as usize).unwrap_or_default();

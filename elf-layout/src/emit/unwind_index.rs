@@ -1,6 +1,6 @@
 //! The entries that a layout adds to the index of Arm's unwinding tables: what follows cannot be unwound.
 
-use crate::emit::part::part;
+use crate::emit::part::ImagePart;
 use crate::error::{Error, ErrorKind};
 use crate::model::layout::Layout;
 use crate::model::owner::followed;
@@ -11,7 +11,7 @@ use elf_core::{Arch, Check};
 
 impl<A: Arch> Layout<'_, '_, A> {
     /// Writes an entry wherever there is room for one behind a section of the index: about what is behind the section's code.
-    pub(super) fn write_unwind_index(&self, image: &mut [u8]) -> Result<(), Error> {
+    pub(super) fn write_unwind_index(&self, image: &mut ImagePart<'_>) -> Result<(), Error> {
         let Some(index) = self.found.unwind_index else { return Ok(()) };
         let mut at = Some(index.first);
         while let Some(number) = at.filter(|_| at != index.behind) {
@@ -28,7 +28,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             let code = followed(self.files, self.objects, self.sections, number);
             let code = code.and_then(|code| self.offset_of(code)?.checked_add(code.size));
             let place = self.spans.group(group).offset.saturating_add(own);
-            let Some((code, room)) = code.zip(part(image, place, ENTRY)) else { continue };
+            let Some((code, room)) = code.zip(image.at(place, ENTRY)) else { continue };
             let distance = code.wrapping_sub(place);
             if !Check::Signed(31).holds(distance) {
                 return Err(Error::object(0, ErrorKind::TooLarge));

@@ -228,8 +228,9 @@ impl<A: Arch> Layout<'_, '_, A> {
     pub fn copies(&self) -> impl Iterator<Item = CopyEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
         self.special_definitions().filter_map(move |(id, slot)| {
+            let offset = symbols.copy(slot)?;
             let (object, symbol) = owner(self.objects, id)?;
-            Some(CopyEntry { object, symbol, address: slot.value, offset: symbols.copy(slot)? })
+            Some(CopyEntry { object, symbol, address: slot.value, offset })
         })
     }
 

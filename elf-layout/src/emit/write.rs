@@ -1,6 +1,6 @@
 //! The image: sections copied, GOT and stubs filled, relocations applied.
 
-use crate::emit::part::part;
+use crate::emit::part::ImagePart;
 use crate::emit::resolve::Symbols;
 use crate::emit::section::Write;
 use crate::error::Error;
@@ -28,9 +28,9 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// [`ErrorKind::Image`], [`ErrorKind::Base`] or [`ErrorKind::CodeOrder`] before anything is written; else what a relocation met, with the image half
     /// written: it must not be used.
     pub fn write(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
-        let image = self.check_order(image, base)?;
-        image.fill(0);
-        self.write_checked(image, base)
+        let mut part = ImagePart::whole(self.check_order(image, base)?, base);
+        part.bytes.fill(0);
+        self.write_part_of(&mut part)
     }
 
     /// The same into memory that is zero already, as fresh memory of an operating system: zeros are not written.
@@ -39,7 +39,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// As [`write`](Self::write).
     pub fn write_zeroed(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
         let image = self.check_order(image, base)?;
-        self.write_checked(image, base)
+        self.write_part_of(&mut ImagePart::whole(image, base))
     }
 
     /// Writes only the initial values of thread-local variables, for those who have to give them to threads before it is known where
@@ -48,12 +48,16 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// # Errors
     /// As [`write`](Self::write).
     pub fn write_tls_block(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
-        let image = self.check(image, base)?;
-        self.write_sections(image, base, |slot| slot.state == SectionState::Placed(Group::TlsData))
+        let mut part = ImagePart::whole(self.check(image, base)?, base);
+        self.write_sections(&mut part, |slot| slot.state == SectionState::Placed(Group::TlsData))
     }
 
     /// The part of `image` that the layout fills, whose code has the byte order of the files.
-    fn check_order<'m>(&self, image: &'m mut [u8], base: u64) -> Result<&'m mut [u8], Error> {
+    pub(super) fn check_order<'m>(
+        &self,
+        image: &'m mut [u8],
+        base: u64,
+    ) -> Result<&'m mut [u8], Error> {
         if self.is_big_endian() && self.found.processor & A::LITTLE_ENDIAN_CODE != 0 {
             return Err(Error::object(0, ErrorKind::CodeOrder));
         }
@@ -79,25 +83,26 @@ impl<A: Arch> Layout<'_, '_, A> {
         image.ok_or(refuse(ErrorKind::Image { found, needed: self.size() }))
     }
 
-    pub(super) fn write_checked(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+    /// Writes what a part has of the image.
+    pub(super) fn write_part_of(&self, image: &mut ImagePart<'_>) -> Result<(), Error> {
         if LINKER_DEFINED {
             self.write_header(image);
             self.write_unwind_index(image)?;
         }
-        self.write_got(image, base)?;
-        self.write_stubs(image, base)?;
-        self.write_sections(image, base, |_| true)
+        self.write_got(image)?;
+        self.write_stubs(image)?;
+        self.write_sections(image, |_| true)
     }
 
     /// Writes what `__ehdr_start` means: an ELF header that names machine and ABI, without program headers. It is made of that of the
     /// first object, which has the same class.
-    fn write_header(&self, image: &mut [u8]) {
+    fn write_header(&self, image: &mut ImagePart<'_>) {
         let Some(((group, offset), file)) = self.found.header.zip(self.files.first()) else {
             return;
         };
         let size = header_size(A::ADDRESS_SIZE);
         let offset = self.spans.group(group).offset.wrapping_add(offset);
-        let Some(place) = part(image, offset, size) else { return };
+        let Some(place) = image.at(offset, size) else { return };
         let Some(own) = file.bytes().get(..place.len()) else { return };
         // e_ident to e_version; e_flags and e_ehsize are those of objects, too
         let flags = place.len().wrapping_sub(16);
@@ -115,8 +120,7 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// Copies sections and relocates them.
     fn write_sections(
         &self,
-        image: &mut [u8],
-        base: u64,
+        image: &mut ImagePart<'_>,
         is_wanted: fn(&SectionSlot) -> bool,
     ) -> Result<(), Error> {
         for (number, file) in (0..usize::MAX).zip(self.files) {
@@ -129,37 +133,33 @@ impl<A: Arch> Layout<'_, '_, A> {
                 let Some(offset) = self.offset_of(slot).filter(|_| is_there) else {
                     return Ok(());
                 };
+                let Some(place) = image.at(offset, slot.size) else { return Ok(()) };
                 let data = file.section_data(&header).map_err(Error::elf(number, index))?;
                 let edits = slot.edits::<A>(self.edits);
                 if !edits.is_empty() {
-                    edits.copy(data, part(image, offset, slot.size).unwrap_or_default());
-                    return Ok(());
-                }
-                // both have the section's size; asking for it again spares a check that could panic
-                if let Some(place) = part(image, offset, slot.size)
-                    && let Some(data) = data.get(..place.len())
-                {
+                    edits.copy(data, place);
+                } else if let Some(data) = data.get(..place.len()) {
+                    // both have the section's size; asking for it again spares a check that could panic
                     place.copy_from_slice(data);
                 }
                 Ok(())
             })?;
         }
-        (0..self.files.len()).try_for_each(|number| self.relocate(number, image, base, is_wanted))
+        (0..self.files.len()).try_for_each(|number| self.relocate(number, image, is_wanted))
     }
 
     /// Applies all relocations of one object.
     fn relocate(
         &self,
         number: usize,
-        image: &mut [u8],
-        base: u64,
+        image: &mut ImagePart<'_>,
         is_wanted: fn(&SectionSlot) -> bool,
     ) -> Result<(), Error> {
         let (Some(file), Some(object)) = (self.files.get(number), self.objects.get(number)) else {
             return Ok(());
         };
         let ids = object.first_symbol..object.first_symbol.saturating_add(object.symbol_count);
-        let mut symbols = Symbols::new(self, number, ids, base);
+        let mut symbols = Symbols::new(self, number, ids, image.base);
         let big_endian = file.encoding().is_big_endian();
         let mut next = 0u32;
         file.sections().try_for_each(|header| {
@@ -168,15 +168,19 @@ impl<A: Arch> Layout<'_, '_, A> {
             if !is_relocations(&header) {
                 return Ok(());
             }
+            if self.is_elsewhere(image, number, header.info) {
+                return Ok(());
+            }
             let Some(target) = target(number, index, &header, file, object, self.sections)? else {
                 return Ok(());
             };
             let offset = self.offset_of(&target.slot).filter(|_| is_wanted(&target.slot));
             let Some(offset) = offset else { return Ok(()) };
+            let base = image.base;
             let bytes = match target.slot.state {
                 // its room is the next section's
                 SectionState::Placed(Group::TlsZero) if THREAD_LOCAL => &mut [],
-                _ => part(image, offset, target.slot.size).unwrap_or_default(),
+                _ => image.at(offset, target.slot.size).unwrap_or_default(),
             };
             let source = file.section(target.target).and_then(|header| file.section_data(&header));
             let source = source.map_err(Error::elf(number, target.target))?;
@@ -195,8 +199,9 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// Fills the GOT.
-    fn write_got(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
-        if self.got().1 == 0 {
+    fn write_got(&self, image: &mut ImagePart<'_>) -> Result<(), Error> {
+        let (base, (offset, size)) = (image.base, self.got());
+        if size == 0 || !image.has(offset, size) {
             return Ok(());
         }
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
@@ -227,9 +232,9 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// Stores a GOT entry of one or two words.
-    fn store(&self, image: &mut [u8], offset: u64, content: Slot, words: [u64; 2]) {
+    fn store(&self, image: &mut ImagePart<'_>, offset: u64, content: Slot, words: [u64; 2]) {
         let size = content.entries().wrapping_mul(A::ADDRESS_SIZE);
-        let Some(entry) = part(image, offset, size) else { return };
+        let Some(entry) = image.at(offset, size) else { return };
         let size = usize::try_from(A::ADDRESS_SIZE).unwrap_or(1).max(1);
         for (place, word) in entry.chunks_exact_mut(size).zip(words) {
             store_address(place, word, self.is_big_endian());
@@ -237,11 +242,11 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// Copies the stubs and points each at its symbol.
-    fn write_stubs(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
+    fn write_stubs(&self, image: &mut ImagePart<'_>) -> Result<(), Error> {
         if self.stubs_size == 0 {
             return Ok(());
         }
-        let mut symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
+        let mut symbols = Symbols::new(self, 0, 0..self.symbols.len(), image.base);
         symbols.is_stub = true;
         if let Some(call) = tls::call::<A>(&self.found) {
             symbols.runs(0).try_for_each(|at| self.write_stub(&call, 0, at, image, &symbols))?;
@@ -265,11 +270,11 @@ impl<A: Arch> Layout<'_, '_, A> {
         stub: &Stub,
         id: u32,
         address: u64,
-        image: &mut [u8],
+        image: &mut ImagePart<'_>,
         symbols: &Symbols<'_, '_, '_, A>,
     ) -> Result<(), Error> {
         let offset = address.wrapping_sub(symbols.base);
-        let Some(bytes) = part(image, offset, stub.size()) else { return Ok(()) };
+        let Some(bytes) = image.at(offset, stub.size()) else { return Ok(()) };
         for (to, from) in bytes.iter_mut().zip(stub.code) {
             *to = *from;
         }

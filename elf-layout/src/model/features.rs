@@ -6,6 +6,8 @@ pub(crate) const COPY_RELOCATIONS: bool = cfg!(feature = "copy-relocations");
 pub(crate) const THREAD_LOCAL: bool = cfg!(feature = "thread-local");
 /// Whether functions may stand behind stubs of their own.
 pub(crate) const INDIRECT_FUNCTIONS: bool = cfg!(feature = "indirect-functions");
+/// Whether an image may be written in parts.
+pub(crate) const PARTS: bool = cfg!(feature = "parts");
 /// Whether names of symbols have versions.
 pub(crate) const SYMBOL_VERSIONS: bool = cfg!(feature = "symbol-versions");
 /// Whether names mean what linkers make of them: where sections start and end, and that one of a name is enough.

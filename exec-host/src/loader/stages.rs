@@ -2,9 +2,11 @@
 //! it: nothing is there too early, and a step that fails drops what the ones before it have made, the last thing first.
 
 use crate::Host;
-use crate::contents::{code, copy_constants, globals, moved, sections, segments};
+use crate::at_once;
+use crate::contents::{Placed, code, copy_constants, globals, moved, sections, segments};
 use crate::dlsym::names::Names;
 use crate::error::Error;
+use crate::external::External;
 use crate::fragments::Fragments;
 use crate::initialize::Calls;
 use crate::memory::Mapping;
@@ -16,6 +18,7 @@ use crate::symbols::{Exports, LoadSymbols};
 use crate::threads::{self, Threads};
 use crate::unwind::{self, Extent, Unwinding};
 use core::ops::Range;
+use elf_core::SegmentFlags;
 use elf_layout::Layout;
 use std::ffi::CString;
 use std::sync::Arc;
@@ -32,9 +35,42 @@ pub(super) struct Relocated<'l> {
     allocated: Allocated<'l>,
     code: Vec<Range<u64>>,
     calls: Calls,
+    contents: Contents,
     fragments: Fragments,
     resolvers: Resolvers,
     switches: Switches,
+}
+
+/// What the module of a load knows of it.
+struct Contents {
+    globals: Vec<Box<[u64]>>,
+    sections: Vec<Box<[Placed]>>,
+    moved: Vec<Box<[(u64, u64)]>>,
+    segments: Box<[(Range<u64>, SegmentFlags)]>,
+    variables: Vec<(Box<[u8]>, External)>,
+    /// If its code looks for names when it runs.
+    names: Option<Names>,
+}
+
+impl Contents {
+    /// Of an image at `base`.
+    fn of(
+        layout: &Layout<'_, '_, Host>,
+        base: u64,
+        code: &[Range<u64>],
+        threads: Option<&Threads>,
+        looks_up: bool,
+    ) -> Self {
+        let variables = threads.map(|own| threads::exports(layout, own)).unwrap_or_default();
+        let (globals, segments) = (globals(layout, base), segments(layout, base));
+        let names = looks_up.then(|| {
+            let objects = layout.files().iter().map(|file| file.bytes());
+            let exports = Exports::collect(objects, &globals, code, &variables);
+            Names::new(exports, &segments)
+        });
+        let (sections, moved) = (sections(layout, base), moved(layout, base));
+        Self { globals, sections, moved, segments, variables, names }
+    }
 }
 
 /// The segments have their permissions.
@@ -73,24 +109,35 @@ impl<'l> Allocated<'l> {
     /// # Errors
     /// [`Error::Layout`], [`Error::Fragment`], [`Error::Initializer`], [`Error::Unwinding`].
     pub(super) fn relocate(mut self, links: &mut LoadSymbols<'_>) -> Result<Relocated<'l>, Error> {
-        let Self { layout, memory, .. } = &mut self;
+        let Self { layout, memory, threads } = &mut self;
+        let threads = threads.as_deref();
         let (layout, base) = (*layout, memory.address());
         let bytes = layout.files().iter().map(|file| file.bytes().len() as u64).sum();
-        memory.bring_in(layout.segments(), bytes);
+        let worth = memory.worth_bringing_in(layout.segments(), bytes);
         let image = memory.bytes_mut();
-        layout.write_zeroed(image, base).map_err(Error::Layout)?;
+        at_once::write(layout, image, base, &worth)?;
         copy_constants(layout, image, links);
         let code = code(layout, base);
         let fragments = Fragments::collect(layout, image, base)?;
-        let calls = Calls::collect(layout, image, base, &code)?;
-        unwind::check(layout, image, base, &code)?;
+        let image = &*image;
+        let looks_up = links.looks_up();
+        let (unwinding, (calls, contents)) = at_once::beside(
+            layout,
+            || unwind::check(layout, image, base, &code),
+            || {
+                let calls = Calls::collect(layout, image, base, &code);
+                (calls, Contents::of(layout, base, &code, threads, looks_up))
+            },
+        );
+        let calls = calls?;
+        unwinding?;
         let resolvers = Resolvers::collect(layout, base);
         let switches = if layout.options().replaceable_functions {
             Switches::collect(layout, base)
         } else {
             Switches::default()
         };
-        Ok(Relocated { allocated: self, code, calls, fragments, resolvers, switches })
+        Ok(Relocated { allocated: self, code, calls, contents, fragments, resolvers, switches })
     }
 }
 
@@ -134,23 +181,17 @@ impl Registered<'_> {
     /// What of it stays when the layout is gone, with what the load has asked `links` for.
     pub(super) fn into_parts(self, links: &mut LoadSymbols<'_>) -> Parts {
         let Self { observed, unwinding, protected: Protected(relocated) } = self;
-        let Relocated { allocated, code, calls, fragments, resolvers, switches } = relocated;
-        let Allocated { layout, memory, threads } = allocated;
-        let base = memory.address();
-        let variables = threads.as_deref().map(|own| threads::exports(layout, own));
-        let variables = variables.unwrap_or_default();
-        let (globals, segments) = (globals(layout, base), segments(layout, base));
-        let names = links.looks_up().then(|| {
-            let objects = layout.files().iter().map(|file| file.bytes());
-            let exports = Exports::collect(objects, &globals, &code, &variables);
-            Names::new(exports, &segments).enter(&segments)
-        });
+        let Relocated { allocated, code, calls, contents, fragments, resolvers, switches } =
+            relocated;
+        let Allocated { memory, threads, .. } = allocated;
+        let Contents { globals, sections, moved, segments, variables, names } = contents;
+        let names = names.map(|names| names.enter(&segments));
         Parts {
             names,
             globals,
             code,
-            sections: sections(layout, base),
-            moved: moved(layout, base),
+            sections,
+            moved,
             segments,
             calls,
             fragments,

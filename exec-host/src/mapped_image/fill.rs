@@ -1,19 +1,17 @@
 //! What large images are filled with, on several threads: a copy of the file, and relocations that need no symbol.
 
+use crate::at_once::{on_threads, processors};
 use crate::memory::HUGE_PAGE;
 use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::SegmentFlags;
 use elf_image::{Image, LoadSegment, RelativeRows};
-use exec_core::sync::{Mutex, OnceLock};
+use exec_core::sync::Mutex;
 
 /// From how many bytes on several threads copy.
 const MANY: usize = 2 * HUGE_PAGE;
 
 /// From how many bytes of it on several threads fill what becomes read-only.
 pub(super) const LARGE: u64 = HUGE_PAGE as u64;
-
-/// Most threads that fill one image: memory is no faster for more.
-const MOST_THREADS: usize = 8;
 
 /// Fills `memory`, from offset `at` in the image on, which is large, with what the file has of it, and applies relocations, each page with its
 /// own; on other threads while this one does something else first. Gives what came of that, and whether all are applied: if not, some are.
@@ -37,7 +35,7 @@ pub(super) fn fill<R>(
             }
         }
     };
-    let found = on_threads(work, first);
+    let found = on_threads(processors(), work, first);
     (found, !has_failed.into_inner())
 }
 
@@ -119,29 +117,5 @@ pub(super) fn copy(place: &mut [u8], data: &[u8]) {
             place.copy_from_slice(data);
         }
     };
-    on_threads(work, || ());
-}
-
-/// Has several threads do what is large, this one too when it has done something else first; when all have done it, it is done.
-fn on_threads<R>(work: impl Fn() + Sync, first: impl FnOnce() -> R) -> R {
-    std::thread::scope(|scope| {
-        for _ in 1..processors() {
-            // without it the others do its part
-            let _ = std::thread::Builder::new().spawn_scoped(scope, &work);
-        }
-        let found = first();
-        work();
-        found
-    })
-}
-
-/// How many processors this process may use.
-fn processors() -> usize {
-    static PROCESSORS: OnceLock<usize> = OnceLock::new();
-    // the standard library reads files of control groups, too, which takes long
-    let count = || {
-        let set = rustix::thread::sched_getaffinity(None).ok()?;
-        usize::try_from(set.count()).ok()
-    };
-    *PROCESSORS.get_or_init(|| count().unwrap_or(1).clamp(1, MOST_THREADS))
+    on_threads(processors(), work, || ());
 }

@@ -4,13 +4,18 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Seek as _, SeekFrom, Write};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use archs::with_arch;
-use elf_core::{Name, SectionFlags};
-use elf_layout::{CodeMark, ExternalSymbol, HeapStorage, Options, Target2, is_linker_defined};
+use elf_core::{Arch, Name, SectionFlags};
+use elf_layout::{
+    CodeMark, ExternalSymbol, HeapStorage, Layout, Options, Target2, is_linker_defined,
+};
 
 use crate::arguments::{ObjectArguments, definition};
+use crate::at_once::on_processors;
 use crate::budget::Budget;
 use crate::explain::section_name;
 use crate::map::Map;
@@ -141,7 +146,7 @@ impl Linking {
                 let mut marks = vec![CodeMark::default(); most.unwrap_or(0)];
                 layout.write_be8(&mut bytes, self.base, &mut marks)
             } else {
-                layout.write_zeroed(&mut bytes, self.base)
+                write(&layout, files, &mut bytes, self.base)
             };
             written.map_err(|error| objects.explain(error))?;
             let map = match self.wants_map {
@@ -151,6 +156,35 @@ impl Linking {
             Ok(Image { bytes, map })
         })
     }
+}
+
+/// Writes an image into zeros, by all processors if much is read for it. The error is the first, however many there are.
+fn write<A: Arch + Sync>(
+    layout: &Layout<'_, '_, A>,
+    files: &[elf_core::File<'_>],
+    image: &mut [u8],
+    base: u64,
+) -> Result<(), elf_layout::Error> {
+    /// From how many bytes of objects on: one thread takes as long for less as to make another.
+    const MANY: usize = 1 << 20;
+    /// So that nobody waits for long when one part has more relocations than another.
+    const PARTS: usize = 8;
+    let read = files.iter().map(|file| file.bytes().len()).fold(0, usize::saturating_add);
+    if read < MANY {
+        return layout.write_zeroed(image, base);
+    }
+    let parts = Mutex::new(layout.parts(image, base, PARTS)?);
+    let has_failed = AtomicBool::new(false);
+    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
+    on_processors(PARTS, || {
+        while let Some(part) = next() {
+            if layout.write_part(part).is_err() {
+                has_failed.store(true, Ordering::Relaxed);
+            }
+        }
+    });
+    drop(parts);
+    if has_failed.into_inner() { layout.write_zeroed(image, base) } else { Ok(()) }
 }
 
 /// Refuses an image of more than `limit` bytes, or of more than the objects explain.

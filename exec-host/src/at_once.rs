@@ -1,0 +1,119 @@
+//! What is large, done by several threads at once.
+
+use crate::Host;
+use crate::error::Error;
+use crate::memory;
+use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
+use elf_layout::{ImagePart, Layout};
+use exec_core::sync::{Mutex, OnceLock};
+
+/// Most threads that fill one image: memory is no faster for more.
+const MOST_THREADS: usize = 8;
+
+/// How many bytes of objects a thread should have to write the image of: for less it takes about as long to make another.
+const SHARE: u64 = 1 << 20;
+
+/// Writes a layout into `image`, memory that is new, for address `base`, once the system has brought in the pages of `worth`.
+///
+/// # Errors
+/// As [`Layout::write`]: the same, however many threads there are.
+pub(crate) fn write(
+    layout: &Layout<'_, '_, Host>,
+    image: &mut [u8],
+    base: u64,
+    worth: &[Range<u64>],
+) -> Result<(), Error> {
+    let count = threads(layout);
+    if count > 1 {
+        let parts = layout.parts(image, base, count).map_err(Error::Layout)?;
+        if write_parts(layout, (parts, count), worth) {
+            return Ok(());
+        }
+        // for the error that is the first where there is one thread
+    } else {
+        bring_in(image, 0, worth);
+    }
+    layout.write_zeroed(image, base).map_err(Error::Layout)
+}
+
+/// How many threads are worth making for the objects of a layout, this one among them.
+fn threads(layout: &Layout<'_, '_, Host>) -> usize {
+    let bytes: u64 = layout.files().iter().map(|file| file.bytes().len() as u64).sum();
+    let share = usize::try_from(bytes / SHARE).unwrap_or(usize::MAX);
+    if share < 2 { 1 } else { processors().min(share) }
+}
+
+/// Does two things for a layout, the other one in another thread if there is much to do.
+pub(crate) fn beside<T: Send, R>(
+    layout: &Layout<'_, '_, Host>,
+    other: impl Fn() -> T + Sync,
+    own: impl FnOnce() -> R,
+) -> (T, R) {
+    if threads(layout) == 1 {
+        return (other(), own());
+    }
+    let other = &other;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, other);
+        let own = own();
+        // without a thread this one does it
+        let other = thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(other);
+        (other, own)
+    })
+}
+
+/// Writes parts of an image, each thread one after another. Gives whether all are written.
+fn write_parts<'m>(
+    layout: &Layout<'_, '_, Host>,
+    (parts, count): (impl Iterator<Item = ImagePart<'m>> + Send, usize),
+    worth: &[Range<u64>],
+) -> bool {
+    let (parts, has_failed) = (Mutex::new(parts), AtomicBool::new(false));
+    let next = || parts.lock().next();
+    let work = || {
+        while let Some(part) = next() {
+            bring_in(part.bytes(), part.offset(), worth);
+            if layout.write_part(part).is_err() {
+                has_failed.store(true, Ordering::Relaxed);
+            }
+        }
+    };
+    on_threads(count, work, || ());
+    !has_failed.into_inner()
+}
+
+/// Has the system bring in what `bytes`, which stand at `start` of an image, have of the ranges.
+fn bring_in(bytes: &[u8], start: u64, worth: &[Range<u64>]) {
+    for range in worth {
+        let from = range.start.saturating_sub(start).min(bytes.len() as u64);
+        let to = range.end.saturating_sub(start).min(bytes.len() as u64);
+        if let Some(bytes) = bytes.get(from as usize..to as usize) {
+            memory::bring_in::bring_in(bytes);
+        }
+    }
+}
+
+/// Has `count` threads do what is large, this one too when it has done something else first; when all have done it, it is done.
+pub(crate) fn on_threads<R>(count: usize, work: impl Fn() + Sync, first: impl FnOnce() -> R) -> R {
+    std::thread::scope(|scope| {
+        for _ in 1..count {
+            // without it the others do its part
+            let _ = std::thread::Builder::new().spawn_scoped(scope, &work);
+        }
+        let found = first();
+        work();
+        found
+    })
+}
+
+/// How many processors this process may use, as far as threads are made for them.
+pub(crate) fn processors() -> usize {
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    // the standard library reads files of control groups, too, which takes long
+    let count = || {
+        let set = rustix::thread::sched_getaffinity(None).ok()?;
+        usize::try_from(set.count()).ok()
+    };
+    *PROCESSORS.get_or_init(|| count().unwrap_or(1).clamp(1, MOST_THREADS))
+}
