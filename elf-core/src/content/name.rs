@@ -165,14 +165,36 @@ impl<'a> StringTable<'a> {
             .map(Name)
             .ok_or(Error { at: self.at, kind: ErrorKind::NoString { offset, table } })
     }
+
+    /// Whether the string at `offset` is `name`, which has no NUL: found out without a search for its end.
+    #[must_use]
+    #[inline]
+    pub fn is(&self, offset: u32, name: Name<'_>) -> bool {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.bytes.get(offset..));
+        let behind = rest.and_then(|rest| rest.strip_prefix(name.0)).and_then(<[u8]>::first);
+        match behind {
+            Some(byte) => *byte == 0,
+            // a table may have no string for no name
+            None => offset == 0 && name.is_empty() && self.bytes.is_empty(),
+        }
+    }
 }
 
 /// The bytes before the first NUL.
 #[inline]
 pub(crate) fn until_nul(bytes: &[u8]) -> Option<&[u8]> {
+    // the names of C++ are long: the search by words is worth its start there, where there is room for code
+    if cfg!(target_pointer_width = "64")
+        && bytes.get(..SHORT).is_some_and(|first| first.iter().all(|byte| *byte != 0))
+    {
+        return core::ffi::CStr::from_bytes_until_nul(bytes).ok().map(core::ffi::CStr::to_bytes);
+    }
     let end = bytes.iter().position(|&byte| byte == 0)?;
     bytes.get(..end)
 }
+
+/// Longest name that is searched byte by byte.
+const SHORT: usize = 16;
 
 #[cfg(test)]
 mod tests {
@@ -180,6 +202,32 @@ mod tests {
     use super::*;
     use std::string::ToString as _;
     use std::{format, vec::Vec};
+
+    /// Names shorter and longer than what is searched byte by byte, and what `is` says of them.
+    #[test]
+    fn strings_end_where_they_end() {
+        let long = "a".repeat(3 * SHORT);
+        for length in 0..long.len() {
+            let bytes = format!("\0{}\0rest\0unended", &long[..length]).into_bytes();
+            let table = StringTable::new(&bytes, 0);
+            for offset in 0..=length as u32 + 1 {
+                let name = table.get(offset).unwrap();
+                let expected = length.saturating_sub(offset.saturating_sub(1) as usize);
+                let expected = if offset == 0 { 0 } else { expected };
+                assert_eq!(name, &long[..expected], "{length} {offset}");
+                let names = (0..long.len()).map(|length| Name::from(&long[..length]));
+                let same = names.filter(|name| table.is(offset, *name));
+                assert_eq!(same.collect::<Vec<_>>(), [name], "{length} {offset}");
+            }
+            let unended = bytes.len() as u32 - 7;
+            assert!(table.get(unended).is_err() && !table.is(unended, "unended".into()));
+            assert!(!table.is(unended + 8, "".into()));
+        }
+        let empty = StringTable::new(&[], 0);
+        assert!(empty.is(0, "".into()) && !empty.is(1, "".into()) && !empty.is(0, "a".into()));
+        let one = StringTable::new(b"x\0", 0);
+        assert!(one.is(0, "x".into()) && !one.is(0, "".into()) && one.is(1, "".into()));
+    }
 
     #[test]
     fn shown_names_stay_on_their_line() {

@@ -49,6 +49,15 @@ pub(crate) fn name_of<'a>(objects: &[ObjectSlot<'a>], id: u32) -> Option<Name<'a
     table.name_of(&table.get(index).ok()?).ok()
 }
 
+/// Whether symbol `id` has this name, which is another one's.
+pub(crate) fn has_name(objects: &[ObjectSlot<'_>], id: u32, name: Name<'_>) -> bool {
+    let found = owner(objects, id).and_then(|(number, index)| {
+        let table = objects.get(number)?.symbols.as_ref()?;
+        Some(table.names().is(table.get(index).ok()?.name, name))
+    });
+    found.unwrap_or(false)
+}
+
 /// Section `number` of all: its object, its index there, and its header.
 pub(crate) fn section_of(
     files: &[File<'_>],

@@ -5,7 +5,7 @@ use crate::hash::NameTable;
 use crate::model::external::{ExternalKind, ExternalSymbol, Variable};
 use crate::model::features::{COPY_RELOCATIONS, THREAD_LOCAL};
 use crate::model::options::Options;
-use crate::model::owner::{name_of, owner};
+use crate::model::owner::{has_name, owner};
 use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
@@ -116,7 +116,7 @@ pub(crate) fn collect<A: Arch>(
         let earlier = if symbol.binding() == STB_LOCAL { None } else { names.as_mut() };
         if let Some(names) = earlier {
             let name = table.name_of(&symbol).map_err(&elf)?;
-            let same = |other| other & GROUP == 0 && name_of(objects, other) == Some(name);
+            let same = |other| other & GROUP == 0 && has_name(objects, other, name);
             let full =
                 Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
             let canonical = names.find_or_insert(name, id as u32, same).ok_or(full)?;
