@@ -11,8 +11,8 @@ use exec_core::sync::{Mutex, OnceLock};
 /// Most threads that fill one image: memory is no faster for more.
 const MOST_THREADS: usize = 8;
 
-/// How many bytes of objects a thread should have to write the image of: for less it takes about as long to make another.
-const SHARE: u64 = 1 << 20;
+/// How many bytes of objects a thread should have to write the image of: where others run, too, to wait for one takes longer than less.
+const SHARE: u64 = 8 << 20;
 
 /// Writes a layout into `image`, memory that is new, for address `base`, once the system has brought in the pages of `worth`.
 ///

@@ -165,8 +165,8 @@ fn write<A: Arch + Sync>(
     image: &mut [u8],
     base: u64,
 ) -> Result<(), elf_layout::Error> {
-    /// From how many bytes of objects on: one thread takes as long for less as to make another.
-    const MANY: usize = 1 << 20;
+    /// From how many bytes of objects on: for less it may take longer to wait for another thread.
+    const MANY: usize = 8 << 20;
     /// So that nobody waits for long when one part has more relocations than another.
     const PARTS: usize = 8;
     let read = files.iter().map(|file| file.bytes().len()).fold(0, usize::saturating_add);
