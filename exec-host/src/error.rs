@@ -66,6 +66,16 @@ pub enum Error {
     },
     /// A section wants to be writable and executable at once.
     WriteExecute,
+    /// A section says that the code of its object wants to execute the stack (`.note.GNU-stack`), as GCC's does that takes the address
+    /// of a function inside of a function.
+    ExecutableStack {
+        /// The object's index.
+        object: usize,
+        /// The section's index.
+        section: u32,
+        /// The section's name, its control characters escaped; empty if it is not known.
+        name: Box<str>,
+    },
     /// A section carries an address of its own, which memory of this process cannot have.
     FixedAddress {
         /// The object's index.
@@ -204,6 +214,7 @@ impl Error {
         match self {
             Self::TooLarge { object, section, name, .. }
             | Self::FixedAddress { object, section, name, .. }
+            | Self::ExecutableStack { object, section, name }
             | Self::Fragment { object, section, name }
             | Self::Initializer { object, section, name, .. }
             | Self::Unwinding { object, section, name, .. } => Some((*object, *section, name)),
@@ -257,6 +268,13 @@ impl fmt::Display for Error {
                 )
             }
             Self::WriteExecute => write!(f, "a section is writable and executable at once"),
+            Self::ExecutableStack { object, section, name } => {
+                write!(
+                    f,
+                    "{}: code that wants to execute the stack",
+                    Place(*object, *section, name)
+                )
+            }
             Self::FixedAddress { object, section, name, address } => {
                 let place = Place(*object, *section, name);
                 write!(f, "{place}: its address {address:#x} cannot be had")

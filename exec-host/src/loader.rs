@@ -20,7 +20,7 @@ use crate::threads::{self, initial_exec};
 use crate::words;
 use elf_core::{File, Name};
 use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
-use files::{out_of_reach, parse};
+use files::{check_stack, out_of_reach, parse};
 use room::{GRAIN, is_small, memory_for};
 use stages::Allocated;
 use std::sync::Arc;
@@ -332,6 +332,7 @@ impl Loader {
         layout: &mut Layout<'_, '_, Host>,
         links: &mut LoadSymbols<'_>,
     ) -> Result<Parts, Error> {
+        check_stack(layout.files())?;
         let relocated = self.allocate(layout, links.near())?.relocate(links)?;
         Ok(relocated.protect()?.register(&self.observers)?.into_parts(links))
     }

@@ -6,6 +6,7 @@
 mod support;
 mod system;
 
+use elf_core::SectionFlags;
 use elf_core::names::{SHT_PROGBITS, STB_GLOBAL, STT_FUNC};
 use exec_host::{Error, Module};
 use support::{CODE, Object, Place, READ, WRITE};
@@ -32,6 +33,21 @@ fn addresses_of_its_own() {
     assert_eq!(
         refused(&object).to_string(),
         "object 0: section .fixed: its address 0x10000 cannot be had"
+    );
+}
+
+#[test]
+fn code_on_the_stack() {
+    let mut object = Object::new();
+    object.section(".text", CODE, 16, &[0xc3]);
+    object.section(".note.GNU-stack", SectionFlags::empty(), 1, &[]);
+    assert!(load(&[&object.build()]).is_ok());
+    object.section(".note.GNU-stack", SectionFlags::EXECINSTR, 1, &[]);
+    let error = refused(&object);
+    assert!(matches!(error, Error::ExecutableStack { object: 0, section: 3, .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "object 0: section .note.GNU-stack: code that wants to execute the stack"
     );
 }
 

@@ -218,7 +218,9 @@ pub(crate) fn host(error: &exec_host::Error, objects: &[Object]) -> Error {
         Host::FixedAddress { object, section, address, .. } => {
             of(Status::Layout, Known { value: Some(*address), ..at(*object, *section) })
         }
-        Host::Fragment { object, section, .. } => of(Status::Unsupported, at(*object, *section)),
+        Host::Fragment { object, section, .. } | Host::ExecutableStack { object, section, .. } => {
+            of(Status::Unsupported, at(*object, *section))
+        }
         Host::Initializer { object, section, address, .. } => {
             of(Status::BadFile, Known { value: Some(*address), ..at(*object, *section) })
         }

@@ -176,6 +176,21 @@ fn archives_in_groups_and_undefined_names() {
     text(&link(&["alone.o", "--allow-undefined", "-u", "c", "libc.a"]));
 }
 
+/// GCC writes instructions for the inner function on the stack; what the linker makes of this has a stack for that.
+#[test]
+fn functions_inside_of_functions_are_refused_by_name() {
+    let nested = "static int twice(int (*of)(int)) { return of(1) + of(2); }
+        int nested(int k) { int by(int x) { return x * k; } return twice(by); }";
+    let test = "functions_inside_of_functions_are_refused_by_name";
+    let Some(folder) = folder(test, &[("nested.c", nested)]) else { return };
+    let output = hoist(folder.path(), &["run", "nested.o", "nested", "i32:3", "--ret", "i32"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "hoist: nested.o: section .note.GNU-stack: code that wants to execute the stack\n"
+    );
+}
+
 #[test]
 fn libraries_are_opened_in_any_order() {
     let sources = [

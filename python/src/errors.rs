@@ -131,7 +131,9 @@ impl Objects<'_> {
             | E::Initializer { object, section, address, .. } => self
                 .at(object, Some(section), Failure::new("LinkError", message))
                 .with("value", Field::Number(address)),
-            E::Fragment { object, section, .. } | E::Unwinding { object, section, .. } => {
+            E::Fragment { object, section, .. }
+            | E::ExecutableStack { object, section, .. }
+            | E::Unwinding { object, section, .. } => {
                 self.at(object, Some(section), Failure::new("LinkError", message))
             }
             E::NoSymbol(name) => no_symbol(&name),

@@ -3,8 +3,13 @@
 use crate::Host;
 use crate::budget;
 use crate::error::Error;
-use elf_core::{ApplyErrorKind, Arch as _, File, Foreign, Name, Role, find};
+use elf_core::{
+    ApplyErrorKind, Arch as _, File, Foreign, Name, Role, SectionFlags, SectionHeader, find,
+};
 use elf_layout::ErrorKind;
+
+/// What code asks of the stack.
+const STACK_NOTE: &[u8] = b".note.GNU-stack";
 
 /// The name of the symbol that a relocation of the objects does not reach, and whether the place takes its address, not a distance.
 pub(super) fn out_of_reach<'a, B: AsRef<[u8]>>(
@@ -36,4 +41,20 @@ pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
         Ok(file)
     });
     parsed.collect()
+}
+
+/// Fails for code that writes instructions on the stack, and jumps to them there: stacks of this process are not to be executed.
+pub(super) fn check_stack(files: &[File<'_>]) -> Result<(), Error> {
+    for (object, file) in files.iter().enumerate() {
+        let asks = |section: &SectionHeader| {
+            let is_code = section.flags.contains(SectionFlags::EXECINSTR);
+            is_code
+                && !section.flags.contains(SectionFlags::ALLOC)
+                && file.section_name(section).is_ok_and(|name| name.as_bytes() == STACK_NOTE)
+        };
+        if let Some((section, _)) = (0..).zip(file.sections()).find(|(_, section)| asks(section)) {
+            return Err(Error::ExecutableStack { object, section, name: Box::default() });
+        }
+    }
+    Ok(())
 }

@@ -227,6 +227,9 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
                 "{}: a part of `_init` or `_fini` that is not run here (start files of a program)",
                 name(object, section)
             )
+        Error::ExecutableStack { object, section, .. } => {
+            anyhow::anyhow!("{}: code that wants to execute the stack", name(object, section))
+        }
         }
         Error::Initializer { object, section, address, .. } => {
             anyhow::anyhow!(
