@@ -1,11 +1,13 @@
 //! How objects get into this process: what `hoist run` and `hoist jit` have in common.
 
+use core::mem::ManuallyDrop;
+use core::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result};
 use exec_host::observer::{GdbInterface, JitDump, Observer, PerfMap};
-use exec_host::{Loader, Process, StaticTlsReserve};
+use exec_host::{Loader, Module, Process, StaticTlsReserve};
 
 thread_local! {
     /// For code that was compiled for an executable: a debug build of Zig's runtime has 256 KiB of thread-local variables.
@@ -79,14 +81,15 @@ impl Loading {
         Ok(observers)
     }
 
-    /// The symbols of this process and of the libraries asked for.
+    /// The symbols of this process and of the libraries asked for, which stay open to its end, as those that a program has opened:
+    /// also what nothing is used of may have given others pointers to itself.
     ///
     /// # Errors
     /// If a library cannot be opened.
     ///
     /// # Safety
     /// The libraries' constructors may run, and nobody in this process keeps pointers to variables of libraries.
-    pub unsafe fn process(&self) -> Result<Process> {
+    pub unsafe fn process(&self) -> Result<&'static mut Process> {
         // where that cannot be had, loads find the room that the C library has, or are refused
         let _ = StaticTlsReserve::offer(&RESERVE);
         let mut process = Process::new();
@@ -108,6 +111,34 @@ impl Loading {
             }
             left = missed;
         }
-        Ok(process)
+        Ok(Box::leak(Box::new(process)))
+    }
+}
+
+/// A module whose destructors run when it is dropped, and which stays mapped: threads that its code has started (a runtime's, Go's for
+/// one) run as long as the process does.
+#[derive(Debug)]
+pub struct Staying<B: AsRef<[u8]>>(ManuallyDrop<Module<B>>);
+
+impl<B: AsRef<[u8]>> From<Module<B>> for Staying<B> {
+    fn from(module: Module<B>) -> Self {
+        Self(ManuallyDrop::new(module))
+    }
+}
+
+impl<B: AsRef<[u8]>> Deref for Staying<B> {
+    type Target = Module<B>;
+
+    fn deref(&self) -> &Module<B> {
+        &self.0
+    }
+}
+
+impl<B: AsRef<[u8]>> Drop for Staying<B> {
+    fn drop(&mut self) {
+        if !self.0.needs_initialization() {
+            // SAFETY: its constructors have run, or it has none; it is dropped once, and the module never.
+            unsafe { self.0.finish() };
+        }
     }
 }

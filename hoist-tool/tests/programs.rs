@@ -191,6 +191,60 @@ fn functions_inside_of_functions_are_refused_by_name() {
     );
 }
 
+/// Makes a library of the object of this name.
+fn link(folder: &Path, name: &str) {
+    let (object, library) = (format!("{name}.o"), format!("lib{name}.so"));
+    let mut link = Command::new("cc");
+    link.args(["-shared", "-o", &library, &object]).current_dir(folder);
+    assert!(link.status().unwrap().success());
+}
+
+#[test]
+fn libraries_of_which_nothing_is_used_stay_open() {
+    let sources = [
+        (
+            "apart.c",
+            "#include <unistd.h>\n__attribute__((destructor)) static void end(void) { write(1, \"closed\\n\", 7); }",
+        ),
+        ("ask.c", "#include <unistd.h>\nvoid ask(void) { write(1, \"called\\n\", 7); }"),
+    ];
+    let Some(folder) = folder("libraries_of_which_nothing_is_used_stay_open", &sources) else {
+        return;
+    };
+    link(folder.path(), "apart");
+    let output = hoist(folder.path(), &["run", "ask.o", "--lib", "./libapart.so", "ask"]);
+    assert_eq!(text(&output), "called\nclosed\n");
+}
+
+/// The library's destructor waits for the thread, which runs on behind the destructors of its own object.
+#[test]
+fn threads_of_a_function_run_to_the_end() {
+    let sources = [
+        (
+            "late.c",
+            "#include <stdatomic.h>\n#include <unistd.h>\natomic_int turns, ended;
+             __attribute__((destructor)) static void end(void) {
+                 for (int from = turns; turns < from + 1000;) usleep(1000);
+                 if (ended) write(1, \"late\\n\", 5);
+             }",
+        ),
+        (
+            "thread.c",
+            "#include <pthread.h>\n#include <stdatomic.h>\nextern atomic_int turns, ended;
+             static void *turn(void *nothing) { for (;;) turns++; }
+             __attribute__((destructor)) static void end(void) { ended = 1; }
+             int start(void) { pthread_t thread; return pthread_create(&thread, 0, turn, 0) + 7; }",
+        ),
+    ];
+    let Some(folder) = folder("threads_of_a_function_run_to_the_end", &sources) else { return };
+    let folder = folder.path();
+    link(folder, "late");
+    let words = ["run", "thread.o", "--lib", "./liblate.so", "start", "--ret", "i32"];
+    assert_eq!(text(&hoist(folder, &words)), "7\nlate\n");
+    let words = ["jit", "thread.c", "--lib", "./liblate.so", "start", "--ret", "i32"];
+    assert_eq!(text(&hoist(folder, &words)), "7\nlate\n");
+}
+
 #[test]
 fn libraries_are_opened_in_any_order() {
     let sources = [
@@ -201,10 +255,7 @@ fn libraries_are_opened_in_any_order() {
     let Some(folder) = folder("libraries_are_opened_in_any_order", &sources) else { return };
     let folder = folder.path();
     for name in ["user", "provider"] {
-        let (object, library) = (format!("{name}.o"), format!("lib{name}.so"));
-        let mut link = Command::new("cc");
-        link.args(["-shared", "-o", &library, &object]).current_dir(folder);
-        assert!(link.status().unwrap().success());
+        link(folder, name);
     }
     let words = [
         "run",

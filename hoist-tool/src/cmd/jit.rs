@@ -18,7 +18,7 @@ use crate::calling::{Arguments, Calling};
 use crate::cmd::cache::{Place, Use};
 use crate::cmd::disasm::{disasm, functions};
 use crate::input::Part;
-use crate::loading::Loading;
+use crate::loading::{Loading, Staying};
 use crate::meant::meant;
 use crate::paint;
 use crate::printable::Printable;
@@ -105,7 +105,7 @@ impl Jit {
         }
         let start = Instant::now();
         // SAFETY: the user asks for the libraries; nothing else runs in this process.
-        let mut symbols = unsafe { self.loading.process()? };
+        let symbols = unsafe { self.loading.process()? };
         for library in sources.iter().filter_map(|source| Source::of(source).language.library()) {
             // SAFETY: the library of the language; where it is missing, what it would have is.
             let _ = unsafe { symbols.open_global(library) };
@@ -113,7 +113,7 @@ impl Jit {
         let from_cache = images.iter().all(|compiled| compiled.origin == Origin::Cache);
         let images = images.into_iter().map(|compiled| compiled.image);
         let module = self.loading.loader()?.load(images, symbols);
-        let module = module.with_context(label)?;
+        let module = Staying::from(module.with_context(label)?);
         // SAFETY: the user asks for the code to be run.
         let function = unsafe { self.calling.find(&module, function, &mut arguments, label)? };
         times.load = start.elapsed();
@@ -124,7 +124,9 @@ impl Jit {
             let origin = if from_cache { Origin::Cache } else { Origin::Compiler };
             times.print(origin, least, out)?;
         }
-        self.calling.report(&calls, out)
+        self.calling.report(&calls, out)?;
+        // what destructors do comes behind, also if it is the end of the process
+        Ok(out.flush()?)
     }
 
     /// Sources, function and arguments: what looks like arguments at the end, the word before, and the rest.

@@ -19,7 +19,7 @@ use crate::calling::{Arguments, Calling};
 use crate::explain::section_name;
 use crate::input::Input;
 use crate::libraries;
-use crate::loading::Loading;
+use crate::loading::{Loading, Staying};
 use crate::objects::Objects;
 use crate::printable::Printable;
 use crate::program;
@@ -81,14 +81,16 @@ impl Run {
         let mut wanted = self.archives.wanted();
         wanted.push(function);
         let objects = Objects::gather(&inputs, &wanted)?;
-        let module = self.load(&objects, libraries, &observers)?;
+        let module = Staying::from(self.load(&objects, libraries, &observers)?);
         let mut arguments = Arguments::parse(words)?;
         let label = || objects.label(0).to_owned();
         // SAFETY: the user asks for the code to be run.
         let function = unsafe { self.calling.find(&module, function, &mut arguments, label)? };
         // SAFETY: as above, with these arguments and this result.
         let times = unsafe { self.calling.call(&function, arguments, out)? };
-        self.calling.report(&times, out)
+        self.calling.report(&times, out)?;
+        // what destructors do comes behind, also if it is the end of the process
+        Ok(out.flush()?)
     }
 
     /// Runs a program of which the objects are in `inputs`; the process ends with it, and so do these. Nobody looks at them while it runs:
