@@ -34,7 +34,10 @@ fn a_function_of_zlib() {
     );
     let refused = hoist(&["run", "libz.so.1", "no_such"]);
     let words = String::from_utf8_lossy(&refused.stderr);
-    assert!(words.contains("neither the library nor what it needs defines no_such"), "{words}");
+    assert!(
+        words.contains("libz.so.1: neither the library nor what it needs defines no_such"),
+        "{words}"
+    );
 }
 
 /// What nobody has matters when it is called.

@@ -61,6 +61,7 @@ impl Run {
     /// What is wrong with which object, symbol or argument; nothing was run then.
     pub fn run(&self, out: &mut dyn Write) -> Result<()> {
         let (mut objects, function, words) = self.split()?;
+        let files: Vec<_> = objects.iter().map(|path| path.display().to_string()).collect();
         let observers = self.loading.observers()?;
         // SAFETY: the user asks for the libraries.
         let libraries =
@@ -68,7 +69,7 @@ impl Run {
         // what they have registered for the end of the process is still to run
         libraries.iter().cloned().for_each(core::mem::forget);
         if objects.is_empty() {
-            return self.call_library(&libraries, function, words, out);
+            return self.call_library(&libraries, &files, function, words, out);
         }
         let inputs = self.archives.read(&objects, self.limits)?;
         let is_typed = !words.is_empty() || self.calling.says_result();
@@ -116,10 +117,11 @@ impl Run {
         std::process::exit(status);
     }
 
-    /// Calls a function of the first library that has it.
+    /// Calls a function of the first library that has it, of those in `files`.
     fn call_library(
         &self,
         libraries: &[Library],
+        files: &[String],
         function: &str,
         words: &[String],
         out: &mut dyn Write,
@@ -130,7 +132,8 @@ impl Run {
         let needed = || libraries.iter().find(|library| library.function(function).is_ok());
         let library = shown.or_else(needed).or(libraries.first());
         let library = library.context("no library")?;
-        let function = self.calling.find_in_library(library, function, &mut arguments)?;
+        let function = self.calling.find_in_library(library, function, &mut arguments);
+        let function = function.with_context(|| files.join(", "))?;
         // SAFETY: the user asks for the code to be run, with these arguments and this result.
         let times = unsafe { self.calling.call(&function, arguments, out)? };
         self.calling.report(&times, out)
@@ -224,14 +227,14 @@ fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
                 name(object, section)
             )
         }
+        Error::ExecutableStack { object, section, .. } => {
+            anyhow::anyhow!("{}: code that wants to execute the stack", name(object, section))
+        }
         Error::Fragment { object, section, .. } => {
             anyhow::anyhow!(
                 "{}: a part of `_init` or `_fini` that is not run here (start files of a program)",
                 name(object, section)
             )
-        Error::ExecutableStack { object, section, .. } => {
-            anyhow::anyhow!("{}: code that wants to execute the stack", name(object, section))
-        }
         }
         Error::Initializer { object, section, address, .. } => {
             anyhow::anyhow!(
