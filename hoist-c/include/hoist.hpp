@@ -10,6 +10,12 @@
 #ifndef HOIST_HPP
 #define HOIST_HPP
 
+#if __cplusplus < 201703L
+#error "hoist.hpp is for C++17 and later; hoist.h is for C++11 and later, too"
+#elif !defined(__cpp_exceptions)
+#error "hoist.hpp throws exceptions; where there are none (-fno-exceptions), hoist.h says by what functions return what is wrong"
+#endif
+
 #include "hoist.h"
 
 #include <cstddef>

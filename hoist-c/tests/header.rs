@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::process::Command;
 
 /// Types of arguments that stand for pointers of C, and have names on this side only.
 const POINTERS: &[(&str, &str)] = &[
@@ -210,4 +211,43 @@ fn every_function_says_what_it_takes() {
     }
     assert!(seen > 80, "{seen} functions");
     assert!(without.is_empty(), "errors or threads are not said for {without:?}");
+}
+
+/// What a compiler makes of a source of one line with all warnings: nothing, or what it says.
+fn compiled(compiler: &str, flags: &[&str], header: &str) -> Result<(), String> {
+    let room = tempfile::tempdir().unwrap();
+    let is_cpp = compiler.contains("++");
+    let source = room.path().join(if is_cpp { "one.cpp" } else { "one.c" });
+    std::fs::write(&source, format!("#include <{header}>\n")).unwrap();
+    let include = Path::new(env!("CARGO_MANIFEST_DIR")).join("include");
+    let mut command = Command::new(compiler);
+    command.args(["-fsyntax-only", "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow"]);
+    command.arg("-Werror").args(flags).arg("-I").arg(include).arg(source);
+    let output = command.output().unwrap();
+    if output.status.success() {
+        return Ok(());
+    }
+    Err(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// By standard, and what C++ can be without: `hoist.hpp` needs exceptions, and says so in one line.
+#[test]
+fn headers_by_standard() {
+    for (c, cpp) in [("gcc", "g++"), ("clang-19", "clang++-19")] {
+        if Command::new(c).arg("--version").output().is_err() {
+            println!("skipped: headers_by_standard: needs clang-19");
+            continue;
+        }
+        for standard in ["c99", "gnu99", "c11", "c17", "c2x"] {
+            compiled(c, &[&format!("-std={standard}")], "hoist.h").unwrap();
+        }
+        for flags in [&["-std=c++11"][..], &["-std=c++17", "-fno-exceptions", "-fno-rtti"]] {
+            compiled(cpp, flags, "hoist.h").unwrap();
+        }
+        compiled(cpp, &["-std=c++17", "-fno-rtti"], "hoist.hpp").unwrap();
+        let without = compiled(cpp, &["-std=c++17", "-fno-exceptions"], "hoist.hpp").unwrap_err();
+        assert!(without.contains("hoist.hpp throws exceptions"), "{without}");
+        let old = compiled(cpp, &["-std=c++14"], "hoist.hpp").unwrap_err();
+        assert!(old.contains("hoist.hpp is for C++17 and later"), "{old}");
+    }
 }
