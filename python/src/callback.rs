@@ -61,7 +61,7 @@ fn forget_ended() {
 ///
 /// If it raises, the caller gets 0, and so it does from all callbacks until the call of machine code that led there is over, which
 /// then raises. Where machine code was not called from here (a thread of its own), `sys.unraisablehook` is told.
-#[pyclass(frozen, module = "hoist")]
+#[pyclass(frozen, weakref, module = "hoist")]
 pub(crate) struct Callback {
     closure: Option<Closure<'static>>,
     /// What the closure leads to; both go after the closure.

@@ -80,6 +80,9 @@ unsafe extern "C" fn deallocate(object: *mut PyObject) {
     unsafe {
         let kind = ffi::Py_TYPE(object);
         ffi::PyObject_GC_UnTrack(object.cast());
+        if !(*object.cast::<FunctionObject>()).weak.is_null() {
+            ffi::PyObject_ClearWeakRefs(object);
+        }
         let inner = (*object.cast::<FunctionObject>()).inner;
         if !inner.is_null() {
             let Inner { name, arguments, result, owner, .. } = *Box::from_raw(inner);
@@ -178,6 +181,7 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     }
     let members = [
         member(c"__vectorcalloffset__", ffi::Py_T_PYSSIZET, offset_of!(FunctionObject, vectorcall)),
+        member(c"__weaklistoffset__", ffi::Py_T_PYSSIZET, offset_of!(FunctionObject, weak)),
         ffi::PyMemberDef::default(),
     ];
     let attributes = [

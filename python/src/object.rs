@@ -17,6 +17,8 @@ pub(crate) struct FunctionObject {
     head: PyObject,
     pub(crate) vectorcall: ffi::vectorcallfunc,
     pub(crate) inner: *mut Inner,
+    /// Weak references, which Python keeps here.
+    pub(crate) weak: *mut PyObject,
 }
 
 /// What is behind it.

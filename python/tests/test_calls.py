@@ -269,6 +269,26 @@ def test_the_function_keeps_its_module(elftest):
     assert foo(321) == 12345999.0
 
 
+def test_functions_are_referred_to_weakly(elftest):
+    """A cache of functions keeps none of them."""
+    import weakref
+
+    module = hoist.load(elftest)
+    kept = weakref.WeakValueDictionary()
+    kept["foo"] = foo = module.fn("foo", [hoist.i32], hoist.f32)
+    kept["next"] = callback = hoist.callback(lambda x: x + 1, args=[hoist.i32], ret=hoist.i32)
+    told = []
+    weakref.finalize(foo, told.append, "foo")
+    assert kept["foo"](321) == 12345999.0 and kept["next"](1) == 2 and weakref.ref(callback)() is callback
+    # one in a cycle, which the collector finds
+    cycle = [callback]
+    cycle.append(hoist.function(callback.address, [hoist.i32], hoist.i32, owner=cycle))
+    kept["cycle"] = cycle[1]
+    del foo, callback, cycle
+    gc.collect()
+    assert dict(kept) == {} and told == ["foo"]
+
+
 SORT = """
 typedef int compare(const int *, const int *);
 void sort(int *x, int n, compare *less) {
