@@ -74,6 +74,8 @@ def test_the_cache_of_numba_runs():
 
 
 def test_modules_of_cffi_need_no_linker():
+    if importlib.util.find_spec("cffi") is None:
+        skip("test_modules_of_cffi_need_no_linker", "cffi")
     if shutil.which("cc") is None:
         skip("test_modules_of_cffi_need_no_linker", "a C compiler")
     if not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists():
