@@ -314,7 +314,10 @@ fn concatenated(entry: &RegionEntry<'_>, identifier: &str) -> String {
 }
 
 fn host_lines(flags: EntryFlags, indent: &str) -> String {
-    let host = if flags.contains(EntryFlags::LINUX) { "linux" } else { "unknown" };
+    let hosts =
+        [(EntryFlags::LINUX, "linux"), (EntryFlags::MAC, "mac"), (EntryFlags::WINDOWS, "windows")];
+    let host = hosts.into_iter().find(|(host, _)| flags.contains(*host));
+    let host = host.map_or("<unknown>", |(_, name)| name);
     let size = if flags.contains(EntryFlags::ADDRESS_64) { "64bit" } else { "32bit" };
     let debug = if flags.contains(EntryFlags::DEBUG) {
         format!("{indent}has debug info\n")

@@ -1,5 +1,5 @@
-//! `-elf`: header, sections, symbols, contents, notes, attributes and relocations as cuobjdump prints them. Debug information and the
-//! table of relocation actions are left out.
+//! `-elf`: header, sections, symbols, contents, notes, attributes and relocations as cuobjdump prints them. Debug information is left
+//! out.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::io::Write;
 use anyhow::Result;
 use elf_core::names::{
     EM_CUDA, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_CONSTANT_B0, SHT_CUDA_CONSTANT_B15,
-    SHT_CUDA_GLOBAL_INIT, SHT_CUDA_INFO, SHT_CUDA_LOCAL, SHT_CUDA_PROTOTYPE,
+    SHT_CUDA_GLOBAL_INIT, SHT_CUDA_INFO, SHT_CUDA_LOCAL, SHT_CUDA_PROTOTYPE, SHT_CUDA_RELOCINFO,
     SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS, section_type,
 };
 use elf_core::{File, Name, SectionHeader};
@@ -19,10 +19,12 @@ use nvinfo::{AttributeValue, Cubin, HeaderForm, KernelNeeds, LinkStage, Resource
 use super::reports::short;
 use crate::cmd::show::Dump;
 
+mod actions;
 mod attributes;
 mod notes;
 mod words;
 
+use actions::actions;
 use attributes::value;
 use notes::notes;
 
@@ -38,12 +40,13 @@ pub(super) fn elf(bytes: &[u8], sm: Sm, out: &mut dyn Write) -> Result<()> {
     let name = |section: &SectionHeader| file.section_name(section).unwrap_or_default();
     let rank = |section: &SectionHeader| match section.r#type {
         // tables of unwinding and debug information are the last
-        _ if is_debug(name(section)) => 6,
-        SHT_PROGBITS if name(section).as_bytes().starts_with(b".text") => 5,
+        _ if is_debug(name(section)) => 7,
+        SHT_PROGBITS if name(section).as_bytes().starts_with(b".text") => 6,
         SHT_NOTE => 1,
         SHT_CUDA_INFO | SHT_CUDA_COMPAT_INFO => 2,
         SHT_CUDA_CALLGRAPH => 3,
         SHT_CUDA_PROTOTYPE => 4,
+        SHT_CUDA_RELOCINFO => 5,
         _ => 0,
     };
     let mut ordered = sections.clone();
@@ -224,6 +227,8 @@ fn contents(
             }
             Ok(())
         }
+        SHT_CUDA_RELOCINFO => actions(file.section_data(section)?, name, out),
+        _ if name == ".debug_frame" && section.size == 0 => Ok(writeln!(out, "\n.section {name}")?),
         _ => Ok(()),
     }
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use anyhow::Result;
 use fatbin::Sm;
-use nvinfo::Cubin;
+use nvinfo::{Cubin, HeaderForm, Target, TargetSuffix, TextureMode};
 
 use super::options::Request;
 use crate::sass::{Code, DisasmOptions, Instruction, disassemble};
@@ -25,11 +25,13 @@ pub(super) fn sass(
         .collect();
     let suffix = if sm.suffix == fatbin::Suffix::Specific { "a" } else { "" };
     writeln!(out, "\n\tcode for sm_{}{suffix}", sm.number)?;
+    let target = cubin.target();
+    // of files in the older form only flags
+    if request.functions.is_empty() && target.form != HeaderForm::V7 {
+        writeln!(out, "\t.target\tsm_{}{suffix}\n", sm.number)?;
+    }
     if functions.is_empty() {
         return Ok(());
-    }
-    if request.functions.is_empty() {
-        writeln!(out, "\t.target\tsm_{}{suffix}\n", sm.number)?;
     }
     let symbols: Vec<_> = functions.iter().map(nvinfo::Function::index).collect();
     let asked: &[u32] = if request.functions.is_empty() { &[] } else { &symbols };
@@ -54,18 +56,40 @@ pub(super) fn sass(
     // offsets may be longer than the others, too
     let lengths = shown.iter().flat_map(|(code, _, texts)| {
         let lines = code.instructions.iter().zip(texts);
-        lines.map(|(one, text)| start(one).len().saturating_add(guarded(text).1.len()))
+        lines.map(|(one, text)| start(one).len().saturating_add(length(text)))
     });
     let most = lengths.max().unwrap_or(0);
     for (code, function, texts) in &shown {
         if request.functions.contains(&code.name) {
             seen.insert(code.name.clone());
         }
-        writeln!(out, "\t\tFunction : {}", code.name)?;
+        writeln!(out, "\t\tFunction : {}\n\t.headerflags\t@\"{}\"", code.name, flags(target))?;
         print(code, texts, most, function.code()?, out)?;
         writeln!(out, "\t\t..........\n\n")?;
     }
     Ok(())
+}
+
+/// What the file header says, in the words of its flags.
+fn flags(target: &Target) -> String {
+    let is_older = target.form == HeaderForm::V7;
+    let texture = match target.texture_mode {
+        TextureMode::Unified => "EF_CUDA_TEXMODE_UNIFIED",
+        TextureMode::Independent => "EF_CUDA_TEXMODE_INDEPENDENT",
+        TextureMode::NotRecorded => "",
+    };
+    let address = if target.is_64 { "EF_CUDA_64BIT_ADDRESS" } else { "" };
+    let suffix = match target.suffix {
+        TargetSuffix::Accelerated => "EF_CUDA_ACCELERATORS",
+        _ => "",
+    };
+    let words = [texture, address].into_iter().filter(|_| is_older).chain([suffix]);
+    let numbers = [
+        target.sm.map(|sm| format!("EF_CUDA_SM{sm}")),
+        target.virtual_sm.map(|sm| format!("EF_CUDA_VIRTUAL_SM(EF_CUDA_SM{sm})")),
+    ];
+    let words = words.filter(|word| !word.is_empty()).map(str::to_owned);
+    words.chain(numbers.into_iter().flatten()).collect::<Vec<_>>().join(" ")
 }
 
 /// What a line begins with.
@@ -95,6 +119,14 @@ fn print(
         writeln!(out, "{:19}{:<most$}  /* {high:#018x} */", "", "")?;
     }
     Ok(())
+}
+
+/// How long an instruction is with its predicate: both count for the width of a column that only one of them stands in.
+fn length(text: &str) -> usize {
+    match guarded(text) {
+        ("", text) => text.len(),
+        (guard, text) => guard.len().saturating_add(1).saturating_add(text.len()),
+    }
 }
 
 /// The predicate of an instruction, which stands before the column of instructions, and the rest.

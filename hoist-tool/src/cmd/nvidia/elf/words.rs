@@ -17,6 +17,23 @@ pub(super) const ENTRY_FRAGMENTS: [&str; 10] = [
 /// What it says of an attribute, or a fragment, that it does not know.
 pub(super) const UNKNOWN_ATTRIBUTE: &str = "unknown Attribute";
 
+/// What a relocation writes, in the table of relocation actions; behind these are kinds without a name.
+pub(super) const ACTIONS: [&str; 10] = [
+    "EIVALUE_SYM_KIND_ADDR",
+    "EIVALUE_SYM_KIND_GADDR",
+    "EIVALUE_SYM_KIND_FDESC",
+    "EIVALUE_SYM_KIND_HEADER_INDEX",
+    "EIVALUE_SYM_KIND_BINDLESSOFF",
+    "EIVALUE_SYM_KIND_PCREL",
+    "EIVALUE_SYM_KIND_CBANK",
+    "EIVALUE_SYM_KIND_INSTR",
+    "EIVALUE_SYM_KIND_CLEAR",
+    "EIVALUE_SYM_KIND_UADDR",
+];
+
+/// What it says there of a relocation that it does not know.
+pub(super) const UNKNOWN_RELOCATION: &str = "UNKNOWN REL TYPE";
+
 /// `EIATTR_LANGUAGE`.
 pub(super) const LANGUAGES: [&str; 11] = [
     "UNKNOWN",
