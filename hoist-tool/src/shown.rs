@@ -6,8 +6,8 @@ use elf_core::{Name, is_hidden};
 
 use crate::paint;
 
-/// A writer of text that escapes what is [hidden](is_hidden) in it, but for the line feeds that commands write. Names in
-/// the text keep to their line by [`Printable`](crate::printable::Printable).
+/// A writer of text that escapes what is [hidden](is_hidden) in it, but for the ends of lines that commands write, or PTX of Windows has
+/// (`\r\n`). Names in the text keep to their line by [`Printable`](crate::printable::Printable).
 ///
 /// Everything that commands print goes through one, except bytes that are asked for as such ([`bytes`]).
 #[derive(Debug)]
@@ -32,10 +32,11 @@ impl<W: Write> Shown<W> {
     /// Writes what may hold anything.
     fn escape(&mut self, text: &[u8]) -> io::Result<()> {
         for line in text.split_inclusive(|&byte| byte == b'\n') {
-            match line.strip_suffix(b"\n") {
-                Some(line) => writeln!(self.out, "{}", Name(line))?,
-                None => write!(self.out, "{}", Name(line))?,
-            }
+            let ends: [&[u8]; 2] = [b"\r\n", b"\n"];
+            let end = ends.into_iter().find(|end| line.ends_with(end)).unwrap_or_default();
+            let line = line.strip_suffix(end).unwrap_or(line);
+            write!(self.out, "{}", Name(line))?;
+            self.out.write_all(end)?;
         }
         Ok(())
     }
@@ -47,9 +48,7 @@ impl<W: Write> Shown<W> {
             return self.out.write_all(text);
         }
         match str::from_utf8(text) {
-            Ok(text) if !text.chars().any(|one| one != '\n' && is_hidden(one)) => {
-                self.out.write_all(text.as_bytes())
-            }
+            Ok(text) if !has_hidden(text) => self.out.write_all(text.as_bytes()),
             _ => self.escape(text),
         }
     }
@@ -79,6 +78,13 @@ impl<W: Write> Write for Shown<W> {
     }
 }
 
+/// Whether anything but the ends of lines is hidden in `text`.
+fn has_hidden(text: &str) -> bool {
+    let (lines, rest) = text.rsplit_once('\n').unwrap_or(("", text));
+    let mut lines = lines.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
+    rest.chars().any(is_hidden) || lines.any(|line| line.chars().any(is_hidden))
+}
+
 /// Writes bytes to standard output as they are, and nothing else.
 ///
 /// # Errors
@@ -94,13 +100,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_line_feeds_pass() {
+    fn only_ends_of_lines_pass() {
         let mut out = Vec::new();
         let mut shown = Shown::new(&mut out);
         shown.write_all("größe\n\x1b[2J\u{202e}x\r\n".as_bytes()).unwrap();
         shown.write_all(b"\xff\n\n").unwrap();
+        shown.write_all(b"a\r\r\nb\rc\r\n\r\nd\r").unwrap();
+        shown.write_all(b"e\r\n\r\n").unwrap();
         let text = String::from_utf8(out).unwrap();
-        assert_eq!(text, "größe\n\\u{1b}[2J\\u{202e}x\\r\n\\xff\n\n");
+        assert_eq!(
+            text,
+            "größe\n\\u{1b}[2J\\u{202e}x\r\n\\xff\n\na\\r\r\nb\\rc\r\n\r\nd\\re\r\n\r\n"
+        );
     }
 
     #[test]
