@@ -84,6 +84,22 @@ pub(crate) fn not_looked_into(path: &Path) -> Option<&'static str> {
     OTHERS.iter().find(|(magic, _)| head.starts_with(magic)).map(|(_, what)| *what)
 }
 
+/// What a file of NVVM (LTO-IR) begins with.
+#[cfg(feature = "device-code")]
+pub(crate) const NVVM: [u8; 4] = 0x7f4e_43ed_u32.to_le_bytes();
+
+/// What a file is, if it is device code in no container, and which command is for it.
+#[cfg(feature = "device-code")]
+pub(crate) fn without_container(path: &Path) -> Option<&'static str> {
+    match head(path)? {
+        head if head.starts_with(&NVVM) => {
+            Some("is LTO-IR in no container, which hoist fatbin pack makes")
+        }
+        head if is_ptx(&head) => Some("is PTX in no container: hoist fatbin ptx shows it"),
+        _ => None,
+    }
+}
+
 /// What files begin with that may hold device code.
 #[cfg(feature = "device-code")]
 const HOLDERS: [&[u8]; 10] = [

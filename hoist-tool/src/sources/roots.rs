@@ -1,12 +1,12 @@
 //! Paths in which nothing was found.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
+use anyhow::{Error, anyhow};
 
 use crate::faults::Faults;
-use crate::form::not_looked_into;
+use crate::form::{not_looked_into, without_container};
 
 /// Which paths of the command line have what a command is about.
 #[derive(Debug, Default)]
@@ -30,11 +30,13 @@ impl Roots {
 
     /// Adds an error for every path in which nothing was found.
     pub fn empty(&self, paths: &[PathBuf], what: &str, faults: &mut Faults) {
+        self.without(paths).for_each(|path| faults.push(nothing(path, what)));
+    }
+
+    /// The same, where containers were looked for: device code may be in none.
+    pub fn without_containers(&self, paths: &[PathBuf], what: &str, faults: &mut Faults) {
         for path in self.without(paths) {
-            faults.push(match not_looked_into(path) {
-                Some(form) => anyhow!("{}: is {form}, which is not looked into", path.display()),
-                None => anyhow!("{}: {what}", path.display()),
-            });
+            faults.push(nothing(path, without_container(path).unwrap_or(what)));
         }
     }
 
@@ -48,5 +50,13 @@ impl Roots {
     pub fn without<'p>(&self, paths: &'p [PathBuf]) -> impl Iterator<Item = &'p PathBuf> {
         let empty = paths.iter().enumerate().filter(|(root, _)| !self.known.contains(root));
         empty.map(|(_, path)| path)
+    }
+}
+
+/// Nothing was found in a path.
+fn nothing(path: &Path, what: &str) -> Error {
+    match not_looked_into(path) {
+        Some(form) => anyhow!("{}: is {form}, which is not looked into", path.display()),
+        None => anyhow!("{}: {what}", path.display()),
     }
 }

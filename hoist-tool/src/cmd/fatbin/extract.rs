@@ -133,7 +133,7 @@ impl Extract {
         errors.into_iter().for_each(|error| done.faults.push(error));
         const NOTHING: &str =
             "nothing to extract; images of LLVM's containers: hoist fatbin offload extract";
-        roots.empty(&self.sources.paths, NOTHING, &mut done.faults);
+        roots.without_containers(&self.sources.paths, NOTHING, &mut done.faults);
         let Done { mut faults, rows, encrypted, .. } = done;
         if self.json.is_on() {
             let found = serde_json::json!({ "files": rows, "encrypted": encrypted });

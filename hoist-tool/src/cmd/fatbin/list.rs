@@ -123,7 +123,7 @@ impl List {
                 true => "holds no device code",
                 false => "holds no such device code",
             };
-            roots.empty(&self.sources.paths, what, &mut faults);
+            roots.without_containers(&self.sources.paths, what, &mut faults);
         }
         faults.result()
     }

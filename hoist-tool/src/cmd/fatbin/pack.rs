@@ -13,10 +13,8 @@ use fatbin::{
 use rayon::prelude::*;
 
 use crate::alone;
+use crate::form::NVVM;
 use crate::output;
-
-/// What a file of NVVM begins with.
-const NVVM: [u8; 4] = 0x7f4e_43ed_u32.to_le_bytes();
 
 /// Packs cubins and PTX into a fatbin, or into an object with a wrapper to link with a host program.
 #[derive(Debug, clap::Args)]

@@ -111,7 +111,11 @@ impl Report {
             },
         )?;
         if self.share.is_last() {
-            roots.empty(&self.sources.paths, "holds no device code of NVIDIA's", &mut faults);
+            roots.without_containers(
+                &self.sources.paths,
+                "holds no device code of NVIDIA's",
+                &mut faults,
+            );
         }
         if let Some(old) = &self.old {
             data.changes(self.changes(old, kernels, &mut faults)?);

@@ -147,7 +147,9 @@ impl Scan {
             Ok(())
         })?;
         match self.code.is_all() && self.holding.is_all() {
-            true => roots.empty(&self.sources.paths, "holds no device code", &mut faults),
+            true => {
+                roots.without_containers(&self.sources.paths, "holds no device code", &mut faults)
+            }
             false if roots.is_nothing() => {
                 faults.push(anyhow!("no such device code in these files"))
             }

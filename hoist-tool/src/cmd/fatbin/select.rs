@@ -122,7 +122,7 @@ impl Select {
             true => "holds no fatbin of NVIDIA's",
             false => "no region of which a driver takes such code",
         };
-        roots.empty(&self.sources.paths, what, &mut faults);
+        roots.without_containers(&self.sources.paths, what, &mut faults);
         choices.truncate(self.limit.unwrap_or(usize::MAX));
         if self.json.is_on() {
             crate::json::write(out, &serde_json::json!({ "choices": choices }))?;

@@ -172,9 +172,11 @@ impl Size {
             },
         )?;
         match self.filter.is_all() && self.kernels.kernel.is_empty() {
-            true => {
-                roots.empty(&self.sources.paths, "holds no device code of NVIDIA's", &mut faults)
-            }
+            true => roots.without_containers(
+                &self.sources.paths,
+                "holds no device code of NVIDIA's",
+                &mut faults,
+            ),
             false if roots.is_nothing() => {
                 faults.push(anyhow!("no such device code in these files"))
             }
