@@ -27,9 +27,10 @@ pub(super) fn fit(
         }
     }
     let whole = widths.to_vec();
-    let widest_number =
-        |at| column(at).filter(|(cell, _)| is_number(cell)).map(|(_, width)| *width).max();
-    let least: Vec<_> = (0..columns).map(|at| widest_number(at).unwrap_or(0).max(NARROW)).collect();
+    let is_whole = |cell: &str| is_number(cell) || is_target(cell);
+    let widest_whole =
+        |at| column(at).filter(|(cell, _)| is_whole(cell)).map(|(_, width)| *width).max();
+    let least: Vec<_> = (0..columns).map(|at| widest_whole(at).unwrap_or(0).max(NARROW)).collect();
     while line(widths, GAP) > limit {
         let wide = widths.iter_mut().zip(&least).filter(|(width, least)| **width > **least);
         if let Some(width) = wide.map(|(width, _)| width).max_by_key(|width| **width) {
@@ -69,5 +70,27 @@ fn is_number(cell: &str) -> bool {
             let is_address = matches!(cell.len(), 8 | 16) && is_hex(cell);
             is_address || !cell.is_empty() && cell.bytes().all(|byte| byte.is_ascii_digit())
         }
+    }
+}
+
+/// Whether a cell is what code is for, whose number is at its end: `compute_120f`.
+fn is_target(cell: &str) -> bool {
+    let number = cell.strip_prefix("compute_").map(|cell| cell.trim_end_matches(['a', 'f']));
+    number.is_some_and(is_number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fit;
+
+    #[test]
+    fn architectures_are_not_cut() {
+        let cells = ["arch", "options", "compute_120f", "-maxrregcount=96 -O3"]
+            .map(|cell| (cell, cell.len()));
+        let mut widths = [12, 20];
+        assert_eq!(fit(&mut widths, &cells, 26), (2, Vec::new()));
+        assert_eq!(widths, [12, 12]);
+        assert_eq!(fit(&mut widths, &cells, 24), (2, Vec::new()));
+        assert_eq!(widths, [12, 10]);
     }
 }
