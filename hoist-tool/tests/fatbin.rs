@@ -138,6 +138,16 @@ fn list_says_what_headers_say() {
     }
     fs::write(at.join("text"), "nothing").expect("a file");
     assert_eq!(refused(at, &["list", "text"]), "text: holds no device code");
+    // device code in no container
+    fs::write(at.join("k.ptx"), "//\n.version 8.0\n.target sm_80\n").expect("a file");
+    fs::write(at.join("k.ltoir"), 0x7f4e_43ed_u32.to_le_bytes()).expect("a file");
+    for command in ["list", "scan", "extract"] {
+        let said = refused(at, &[command, "k.ptx"]);
+        assert_eq!(said, "k.ptx: is PTX in no container: hoist fatbin ptx shows it", "{command}");
+        let said = refused(at, &[command, "k.ltoir"]);
+        let expected = "k.ltoir: is LTO-IR in no container, which hoist fatbin pack makes";
+        assert_eq!(said, expected, "{command}");
+    }
     fs::write(at.join("text.xz"), b"\xfd7zXZ\0\0\x04").unwrap();
     assert_eq!(
         refused(at, &["list", "text.xz"]),

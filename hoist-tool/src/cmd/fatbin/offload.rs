@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, Error, Result, bail};
+use anyhow::{Context as _, Error, Result, ensure};
 use elf_core::File;
 use fatbin::{Container, Search, host_entries};
 use serde::Serialize;
@@ -108,10 +108,10 @@ impl List {
         let mut files = Vec::new();
         let look = |source: Source| {
             let budget = Budget::new(None, FLOOR, TIMES, source.file.bytes().len() as u64);
-            let mut errors = Vec::new();
-            let images = gather(&source, &budget, &mut errors);
-            let images = images.iter().filter(|image| self.filter.wants(image));
-            let images: Vec<_> = images.map(Image::row).collect();
+            let mut images = Vec::new();
+            let errors = each_image(&source, &budget, |image| {
+                images.extend(self.filter.wants(image).then(|| image.row()));
+            });
             let hosts = match self.filter.is_all() || !images.is_empty() {
                 true => hosts(source.file.bytes()),
                 false => Vec::new(),
@@ -211,23 +211,23 @@ fn hosts(bytes: &[u8]) -> Vec<HostRow> {
     host_entries(&file).filter_map(Result::ok).map(row).collect()
 }
 
-/// All images of LLVM's containers in a file.
-fn gather<'a>(source: &'a Source, budget: &Budget, errors: &mut Vec<Error>) -> Vec<Image<'a>> {
-    let mut all = Vec::new();
+/// Calls `each` with the images of LLVM's containers in a file, one after another; gives what was wrong.
+fn each_image(source: &Source, budget: &Budget, mut each: impl FnMut(&Image<'_>)) -> Vec<Error> {
+    let mut errors = Vec::new();
+    let mut index = 0;
     for found in containers(&source.file, Search::Always, |found| found.container) {
+        let mut numbered = |image: Image<'_>| {
+            each(&image.numbered(index));
+            index += 1;
+        };
         let result = match found {
             Ok(Container::Region(_) | Container::Cubin(_)) => continue,
-            Ok(container) => images(container, budget, &mut all),
+            Ok(container) => images(container, budget, &mut numbered),
             Err(error) => Err(error.into()),
         };
-        if let Err(error) = result {
-            errors.push(error.context(source.label.clone()));
-        }
+        errors.extend(result.err().map(|error| error.context(source.label.clone())));
     }
-    for (index, image) in all.iter_mut().enumerate() {
-        image.index = index;
-    }
-    all
+    errors
 }
 
 /// Writes the images of LLVM's containers to files.
@@ -290,33 +290,54 @@ impl Extract {
     fn of_source(&self, source: &Source, done: &mut Done) -> Result<bool> {
         let label = &source.label;
         let budget = Budget::new(self.limit, FLOOR, TIMES, source.file.bytes().len() as u64);
-        let mut errors = Vec::new();
-        let mut images = gather(source, &budget, &mut errors);
+        let is_stdout = self.output.as_os_str() == "-";
+        let (mut count, mut first, mut failed) = (0usize, Vec::new(), None);
+        let errors = each_image(source, &budget, |image| {
+            if !self.filter.wants(image) || failed.is_some() {
+                return;
+            }
+            count += 1;
+            match is_stdout {
+                true if count == 1 => first.extend_from_slice(image.bytes),
+                true => {}
+                false => failed = self.write(image, source, &budget, done).err(),
+            }
+        });
         let is_wrong = !errors.is_empty();
         errors.into_iter().for_each(|error| done.faults.push(error));
-        images.retain(|image| self.filter.wants(image));
-        if self.output.as_os_str() == "-" {
-            done.printed += images.len();
-            match &images[..] {
-                [] => {}
-                [image] if done.printed == 1 => shown::bytes(&image.bytes)?,
-                _ => bail!("{label}: {} images, but standard output takes one", done.printed),
-            }
-            return Ok(is_wrong || !images.is_empty());
+        if let Some(error) = failed {
+            return Err(error);
         }
-        if !images.is_empty() {
-            fs::create_dir_all(&self.output).with_context(|| self.output.display().to_string())?;
+        if is_stdout && count > 0 {
+            done.printed += count;
+            ensure!(
+                done.printed == 1,
+                "{label}: {} images, but standard output takes one",
+                done.printed
+            );
+            shown::bytes(&first)?;
         }
-        for image in &images {
-            let name = done.name(image.file_name(stem(Path::new(&source.name))));
-            let target = self.output.join(&name);
-            let size = image.bytes.len();
-            budget.take(format_args!("{label}: {name}"), size as u64)?;
-            output::write_inside(&self.output, &name, |file| file.write_all(&image.bytes))
-                .with_context(|| target.display().to_string())?;
-            done.written.push(Written { file: label.clone(), image: image.index, size, name });
-        }
-        Ok(is_wrong || !images.is_empty())
+        Ok(is_wrong || count > 0)
+    }
+
+    /// Writes an image to a file.
+    fn write(
+        &self,
+        image: &Image<'_>,
+        source: &Source,
+        budget: &Budget,
+        done: &mut Done,
+    ) -> Result<()> {
+        let label = &source.label;
+        fs::create_dir_all(&self.output).with_context(|| self.output.display().to_string())?;
+        let name = done.name(image.file_name(stem(Path::new(&source.name))));
+        let target = self.output.join(&name);
+        let size = image.bytes.len();
+        budget.take(format_args!("{label}: {name}"), size as u64)?;
+        output::write_inside(&self.output, &name, |file| file.write_all(image.bytes))
+            .with_context(|| target.display().to_string())?;
+        done.written.push(Written { file: label.clone(), image: image.index, size, name });
+        Ok(())
     }
 }
 

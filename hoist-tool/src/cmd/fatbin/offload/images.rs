@@ -1,9 +1,7 @@
-//! The images of LLVM's containers, unpacked where the container is compressed.
-
-use std::borrow::Cow;
+//! The images of LLVM's containers, unpacked where the container is compressed: of one at a time.
 
 use anyhow::Result;
-use fatbin::{Bundle, Container, Error, OffloadBinary, Span};
+use fatbin::{Bundle, Container, OffloadBinary, Span};
 use serde::Serialize;
 
 use super::super::names;
@@ -21,7 +19,7 @@ pub(super) struct Image<'a> {
     pub(super) arch: String,
     /// Offset in the file; none if its container is compressed.
     offset: Option<u64>,
-    pub(super) bytes: Cow<'a, [u8]>,
+    pub(super) bytes: &'a [u8],
 }
 
 /// What is said of an image.
@@ -38,6 +36,11 @@ pub(super) struct Row {
 }
 
 impl Image<'_> {
+    /// With its number in the file.
+    pub(super) fn numbered(self, index: usize) -> Self {
+        Self { index, ..self }
+    }
+
     pub(super) fn row(&self) -> Row {
         let Self { index, container, offset, .. } = *self;
         let shown = |text: &String| crate::printable::Printable::from(&**text).to_string();
@@ -59,56 +62,54 @@ impl Image<'_> {
         let stem = names::plain(&format!("{stem}-{triple}-{arch}").replace('/', "_"));
         format!("{stem}.{index}.{}", names::plain(kind))
     }
-
-    fn into_owned<'b>(self) -> Image<'b> {
-        let Self { index, container, kind, producer, triple, arch, offset: _, bytes } = self;
-        let bytes = Cow::Owned(bytes.into_owned());
-        Image { index, container, kind, producer, triple, arch, offset: None, bytes }
-    }
 }
 
-/// Adds the images of a container to `all`.
+/// Calls `each` with the images of a container. What is unpacked of it goes afterwards.
 ///
 /// # Errors
-/// If the container or an image is damaged, or more is unpacked than is left; images before it are added.
-pub(super) fn images<'a>(
-    container: Container<'a>,
+/// If the container or an image is damaged, or more is unpacked than is left; `each` was called with the images before it.
+pub(super) fn images(
+    container: Container<'_>,
     budget: &Budget,
-    all: &mut Vec<Image<'a>>,
+    each: &mut dyn FnMut(Image<'_>),
 ) -> Result<()> {
     let at = container.at();
     let room = |size: usize| {
         budget.take(format_args!("the container at {at:#x}"), size as u64).map(|()| vec![0; size])
     };
-    // images may lie over each other
-    let mut keep = |inner: Vec<Image<'_>>| {
-        for image in inner {
-            budget.take(format_args!("an image at {at:#x}"), image.bytes.len() as u64)?;
-            all.push(image.into_owned());
-        }
-        anyhow::Ok(())
+    let mut whole = |image: Image<'_>| {
+        each(image);
+        Ok(())
     };
     match container {
         Container::Offload(binary) => match binary.inflate_size(usize::MAX)? {
-            None => Ok(offload(binary, all)?),
+            None => offload(binary, &mut whole),
             Some(size) => {
                 let mut buffer = room(size)?;
-                let mut inner = Vec::new();
-                let result = offload(binary.inflate_into(&mut buffer)?, &mut inner);
-                keep(inner)?;
-                Ok(result?)
+                let binary = binary.inflate_into(&mut buffer)?;
+                offload(binary, &mut |image| unpacked(image, at, budget, each))
             }
         },
-        Container::Bundle(entries) => Ok(bundle(entries, all)?),
+        Container::Bundle(entries) => bundle(entries, &mut whole),
         Container::CompressedBundle(compressed) => {
             let mut buffer = room(compressed.unpack_size(usize::MAX)?)?;
-            let mut inner = Vec::new();
-            let result = bundle(compressed.unpack_into(&mut buffer)?, &mut inner);
-            keep(inner)?;
-            Ok(result?)
+            let entries = compressed.unpack_into(&mut buffer)?;
+            bundle(entries, &mut |image| unpacked(image, at, budget, each))
         }
         _ => Ok(()),
     }
+}
+
+/// Calls `each` with an image of a compressed container at `at`, in which images may lie over each other.
+fn unpacked(
+    image: Image<'_>,
+    at: u64,
+    budget: &Budget,
+    each: &mut dyn FnMut(Image<'_>),
+) -> Result<()> {
+    budget.take(format_args!("an image at {at:#x}"), image.bytes.len() as u64)?;
+    each(Image { offset: None, ..image });
+    Ok(())
 }
 
 fn plain<'a>(container: &'static str, span: Span<'a>) -> Image<'a> {
@@ -120,36 +121,36 @@ fn plain<'a>(container: &'static str, span: Span<'a>) -> Image<'a> {
         triple: String::new(),
         arch: String::new(),
         offset: Some(span.at()),
-        bytes: Cow::Borrowed(span.bytes()),
+        bytes: span.bytes(),
     }
 }
 
-fn offload<'a>(binary: OffloadBinary<'a>, all: &mut Vec<Image<'a>>) -> Result<(), Error> {
+fn offload(binary: OffloadBinary<'_>, each: &mut dyn FnMut(Image<'_>) -> Result<()>) -> Result<()> {
     for image in binary.images() {
         let image = image?;
         let (kind, producer) = (image.kind(), image.producer());
-        all.push(Image {
+        each(Image {
             kind: kind.name().map_or_else(|| kind.0.to_string(), str::to_owned),
             producer: producer.name().map_or_else(|| producer.0.to_string(), str::to_owned),
             triple: image.triple().unwrap_or_default().to_string(),
             arch: image.arch().unwrap_or_default().to_string(),
             ..plain("offload", image.payload())
-        });
+        })?;
     }
     Ok(())
 }
 
-fn bundle<'a>(bundle: Bundle<'a>, all: &mut Vec<Image<'a>>) -> Result<(), Error> {
+fn bundle(bundle: Bundle<'_>, each: &mut dyn FnMut(Image<'_>) -> Result<()>) -> Result<()> {
     for entry in bundle.entries() {
         let entry = entry?;
         let target = entry.target();
-        all.push(Image {
+        each(Image {
             kind: String::from("o"),
             producer: entry.kind().to_string(),
             triple: target.triple.to_string(),
             arch: target.arch.to_string(),
             ..plain("bundle", entry.image)
-        });
+        })?;
     }
     Ok(())
 }
