@@ -210,5 +210,5 @@ fn whatever_writes_them() {
         assert!(link(&room) == small, "{name}");
         if small.is_ok() { written += 1 } else { refused += 1 }
     }
-    assert!(written >= 30 && refused >= 1, "{written} {refused}");
+    assert!(written >= 20 && refused >= 1, "{written} {refused}");
 }
