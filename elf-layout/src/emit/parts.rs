@@ -3,7 +3,6 @@
 use crate::emit::part::ImagePart;
 use crate::error::Error;
 use crate::model::layout::Layout;
-use crate::model::spans::Group;
 use crate::model::storage::SectionState;
 use core::iter;
 use elf_core::Arch;
@@ -21,24 +20,6 @@ impl ImagePart<'_> {
         self.start
     }
 }
-
-/// What is neither zeros nor without room, in the order of the image.
-const CONTENT: [Group; 11] = {
-    use Group::*;
-    [
-        Packed,
-        Text,
-        Stubs,
-        ReadOnly,
-        Copies,
-        Got,
-        TlsData,
-        Data,
-        LargeReadOnly,
-        LargeData,
-        WriteExecute,
-    ]
-};
 
 impl<A: Arch> Layout<'_, '_, A> {
     /// Cuts an image into at most `count` parts, between sections, of about as much to write in each: for threads, each of which takes
@@ -80,8 +61,7 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     /// The end of a part that starts at `start`, where there are `left` to come: nothing of the image is on both sides of it.
     fn cut(&self, start: u64, left: usize) -> u64 {
-        let groups = || CONTENT.iter().map(|group| (*group, self.spans.group(*group)));
-        let groups = || groups().filter(|(_, span)| span.size > 0);
+        let groups = || self.spans.contents();
         let behind = |from: u64, end: u64| end.saturating_sub(from.max(start));
         let all = groups().fold(0u64, |sum, (_, span)| {
             sum.saturating_add(behind(span.offset, span.offset.saturating_add(span.size)))

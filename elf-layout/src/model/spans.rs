@@ -234,6 +234,15 @@ impl Spans {
         self.segments.iter().copied().filter(|segment| segment.size > 0)
     }
 
+    /// The groups that have more than zeros, in the order of the image.
+    #[cfg(feature = "parts")]
+    pub(crate) fn contents(&self) -> impl Iterator<Item = (Group, &Span)> {
+        let groups = SEGMENTS.iter().flat_map(|(_, groups)| *groups);
+        let groups = groups
+            .filter(|group| !matches!(group, Group::TlsZero | Group::Zero | Group::LargeZero));
+        groups.map(|&group| (group, self.group(group))).filter(|(_, span)| span.size > 0)
+    }
+
     /// The segment of a group; `None` of addresses that are in none.
     pub(crate) fn segment_of(&self, group: Group) -> Option<Segment> {
         let mut segments = self.segments.iter().zip(SEGMENTS);
