@@ -108,10 +108,12 @@ impl List {
         let mut files = Vec::new();
         let look = |source: Source| {
             let budget = Budget::new(None, FLOOR, TIMES, source.file.bytes().len() as u64);
-            let mut images = Vec::new();
-            let errors = each_image(&source, &budget, |image| {
+            let (mut images, mut errors) = (Vec::new(), Vec::new());
+            let listed = each_image(&source, &budget, &mut errors, |image| {
                 images.extend(self.filter.wants(image).then(|| image.row()));
+                Ok(())
             });
+            errors.extend(listed.err());
             let hosts = match self.filter.is_all() || !images.is_empty() {
                 true => hosts(source.file.bytes()),
                 false => Vec::new(),
@@ -211,23 +213,35 @@ fn hosts(bytes: &[u8]) -> Vec<HostRow> {
     host_entries(&file).filter_map(Result::ok).map(row).collect()
 }
 
-/// Calls `each` with the images of LLVM's containers in a file, one after another; gives what was wrong.
-fn each_image(source: &Source, budget: &Budget, mut each: impl FnMut(&Image<'_>)) -> Vec<Error> {
-    let mut errors = Vec::new();
-    let mut index = 0;
+/// Calls `each` with the images of LLVM's containers in a file, one after another; what is wrong with these is added to `errors`.
+///
+/// # Errors
+/// The first of `each`: nothing is unpacked behind it.
+fn each_image(
+    source: &Source,
+    budget: &Budget,
+    errors: &mut Vec<Error>,
+    mut each: impl FnMut(&Image<'_>) -> Result<()>,
+) -> Result<()> {
+    let (mut index, mut is_over) = (0, false);
     for found in containers(&source.file, Search::Always, |found| found.container) {
         let mut numbered = |image: Image<'_>| {
-            each(&image.numbered(index));
+            let result = each(&image.numbered(index));
             index += 1;
+            is_over = result.is_err();
+            result
         };
         let result = match found {
             Ok(Container::Region(_) | Container::Cubin(_)) => continue,
             Ok(container) => images(container, budget, &mut numbered),
             Err(error) => Err(error.into()),
         };
-        errors.extend(result.err().map(|error| error.context(source.label.clone())));
+        match result {
+            Err(error) if is_over => return Err(error),
+            result => errors.extend(result.err().map(|it| it.context(source.label.clone()))),
+        }
     }
-    errors
+    Ok(())
 }
 
 /// Writes the images of LLVM's containers to files.
@@ -291,23 +305,22 @@ impl Extract {
         let label = &source.label;
         let budget = Budget::new(self.limit, FLOOR, TIMES, source.file.bytes().len() as u64);
         let is_stdout = self.output.as_os_str() == "-";
-        let (mut count, mut first, mut failed) = (0usize, Vec::new(), None);
-        let errors = each_image(source, &budget, |image| {
-            if !self.filter.wants(image) || failed.is_some() {
-                return;
+        let (mut count, mut first, mut errors) = (0usize, Vec::new(), Vec::new());
+        let result = each_image(source, &budget, &mut errors, |image| {
+            if !self.filter.wants(image) {
+                return Ok(());
             }
             count += 1;
             match is_stdout {
                 true if count == 1 => first.extend_from_slice(image.bytes),
                 true => {}
-                false => failed = self.write(image, source, &budget, done).err(),
+                false => self.write(image, source, &budget, done)?,
             }
+            Ok(())
         });
         let is_wrong = !errors.is_empty();
         errors.into_iter().for_each(|error| done.faults.push(error));
-        if let Some(error) = failed {
-            return Err(error);
-        }
+        result?;
         if is_stdout && count > 0 {
             done.printed += count;
             ensure!(

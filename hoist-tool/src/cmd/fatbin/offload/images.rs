@@ -64,33 +64,29 @@ impl Image<'_> {
     }
 }
 
-/// Calls `each` with the images of a container. What is unpacked of it goes afterwards.
+/// Calls `each` with the images of a container, up to its first error. What is unpacked of it goes afterwards.
 ///
 /// # Errors
-/// If the container or an image is damaged, or more is unpacked than is left; `each` was called with the images before it.
+/// If the container or an image is damaged, or more is unpacked than is left; `each` was called with the images before it. That of `each`.
 pub(super) fn images(
     container: Container<'_>,
     budget: &Budget,
-    each: &mut dyn FnMut(Image<'_>),
+    each: &mut dyn FnMut(Image<'_>) -> Result<()>,
 ) -> Result<()> {
     let at = container.at();
     let room = |size: usize| {
         budget.take(format_args!("the container at {at:#x}"), size as u64).map(|()| vec![0; size])
     };
-    let mut whole = |image: Image<'_>| {
-        each(image);
-        Ok(())
-    };
     match container {
         Container::Offload(binary) => match binary.inflate_size(usize::MAX)? {
-            None => offload(binary, &mut whole),
+            None => offload(binary, each),
             Some(size) => {
                 let mut buffer = room(size)?;
                 let binary = binary.inflate_into(&mut buffer)?;
                 offload(binary, &mut |image| unpacked(image, at, budget, each))
             }
         },
-        Container::Bundle(entries) => bundle(entries, &mut whole),
+        Container::Bundle(entries) => bundle(entries, each),
         Container::CompressedBundle(compressed) => {
             let mut buffer = room(compressed.unpack_size(usize::MAX)?)?;
             let entries = compressed.unpack_into(&mut buffer)?;
@@ -105,11 +101,10 @@ fn unpacked(
     image: Image<'_>,
     at: u64,
     budget: &Budget,
-    each: &mut dyn FnMut(Image<'_>),
+    each: &mut dyn FnMut(Image<'_>) -> Result<()>,
 ) -> Result<()> {
     budget.take(format_args!("an image at {at:#x}"), image.bytes.len() as u64)?;
-    each(Image { offset: None, ..image });
-    Ok(())
+    each(Image { offset: None, ..image })
 }
 
 fn plain<'a>(container: &'static str, span: Span<'a>) -> Image<'a> {
