@@ -37,6 +37,7 @@
 //! | both | [`Device`], [`Sticky`] |
 //! | compilers | [`Compiler`], [`Cache`], `DiskCache` (feature `disk`) |
 //! | names as in the source | `demangled` (feature `demangle`) |
+//! | much to do at once | `threads` (feature `std`) |
 //!
 //! It needs `alloc`. Its locks spin, as there is nothing else without an operating system; with the feature `std` they are the
 //! system's. It cannot know what a program does with an address it was given once: [`Program::call`] is `unsafe`.
@@ -76,6 +77,8 @@ mod spec;
 mod sync;
 #[cfg(feature = "std")]
 pub mod sync;
+#[cfg(feature = "std")]
+pub mod threads;
 #[expect(unsafe_code, reason = "copies into and out of buffers that nobody else uses")]
 mod transfer;
 mod uses;

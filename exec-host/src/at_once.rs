@@ -4,9 +4,9 @@ use crate::Host;
 use crate::error::Error;
 use crate::memory;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, Ordering};
 use elf_layout::{ImagePart, Layout};
-use exec_core::sync::{Mutex, OnceLock};
+use exec_core::sync::OnceLock;
+use exec_core::threads::on_threads;
 
 /// Most threads that fill one image: memory is no faster for more.
 const MOST_THREADS: usize = 8;
@@ -27,7 +27,11 @@ pub(crate) fn write(
     let count = threads(layout);
     if count > 1 {
         let parts = layout.parts(image, base, count).map_err(Error::Layout)?;
-        if write_parts(layout, (parts, count), worth) {
+        let write = |part: ImagePart<'_>| {
+            bring_in(part.bytes(), part.offset(), worth);
+            layout.write_part(part).is_ok()
+        };
+        if let ((), true) = on_threads(count, parts, write, || ()) {
             return Ok(());
         }
         // for the error that is the first where there is one thread
@@ -63,26 +67,6 @@ pub(crate) fn beside<T: Send, R>(
     })
 }
 
-/// Writes parts of an image, each thread one after another. Gives whether all are written.
-fn write_parts<'m>(
-    layout: &Layout<'_, '_, Host>,
-    (parts, count): (impl Iterator<Item = ImagePart<'m>> + Send, usize),
-    worth: &[Range<u64>],
-) -> bool {
-    let (parts, has_failed) = (Mutex::new(parts), AtomicBool::new(false));
-    let next = || parts.lock().next();
-    let work = || {
-        while let Some(part) = next() {
-            bring_in(part.bytes(), part.offset(), worth);
-            if layout.write_part(part).is_err() {
-                has_failed.store(true, Ordering::Relaxed);
-            }
-        }
-    };
-    on_threads(count, work, || ());
-    !has_failed.into_inner()
-}
-
 /// Has the system bring in what `bytes`, which stand at `start` of an image, have of the ranges.
 fn bring_in(bytes: &[u8], start: u64, worth: &[Range<u64>]) {
     for range in worth {
@@ -92,19 +76,6 @@ fn bring_in(bytes: &[u8], start: u64, worth: &[Range<u64>]) {
             memory::bring_in::bring_in(bytes);
         }
     }
-}
-
-/// Has `count` threads do what is large, this one too when it has done something else first; when all have done it, it is done.
-pub(crate) fn on_threads<R>(count: usize, work: impl Fn() + Sync, first: impl FnOnce() -> R) -> R {
-    std::thread::scope(|scope| {
-        for _ in 1..count {
-            // without it the others do its part
-            let _ = std::thread::Builder::new().spawn_scoped(scope, &work);
-        }
-        let found = first();
-        work();
-        found
-    })
 }
 
 /// How many processors this process may use, as far as threads are made for them.

@@ -2,19 +2,19 @@
 
 use std::thread;
 
-/// Has up to `most` threads do `work`, this one among them, no more than there are processors. It ends when all have ended: each takes
-/// piece after piece.
-pub fn on_processors(most: usize, work: impl Fn() + Sync) {
+use exec_core::threads::on_threads;
+
+/// Has up to `most` threads do `each` with the items, no more than there are processors. Gives whether all have succeeded.
+pub fn on_processors<T>(
+    most: usize,
+    items: impl Iterator<Item = T> + Send,
+    each: impl Fn(T) -> bool + Sync,
+) -> bool {
     // to ask for the processors takes longer than a small piece of work
     let count = match most {
         0 | 1 => 1,
         _ => thread::available_parallelism().map_or(1, usize::from).min(most),
     };
-    thread::scope(|scope| {
-        for _ in 1..count {
-            // who cannot be had leaves the work to the others
-            let _ = thread::Builder::new().spawn_scoped(scope, &work);
-        }
-        work();
-    });
+    let ((), is_done) = on_threads(count, items, each, || ());
+    is_done
 }

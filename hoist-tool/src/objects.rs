@@ -1,8 +1,6 @@
 //! The objects that are linked: files, and those members of archives that somebody asks for.
 
 use std::collections::BTreeSet;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use anyhow::{Context as _, Error, Result, bail};
 use archs::Architecture;
@@ -179,15 +177,13 @@ impl<'a> Searched<'a> {
 
     /// Reads the symbols of archives, on all processors.
     fn each(inputs: &[&'a Input]) -> Result<Vec<Self>> {
-        let found: Vec<_> = inputs.iter().map(|input| (*input, OnceLock::new())).collect();
-        let next = AtomicUsize::new(0);
-        let work = || {
-            while let Some((input, found)) = found.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let _ = found.set(Self::new(input));
-            }
+        let mut found: Vec<_> = inputs.iter().map(|_| None).collect();
+        let each = |(input, found): (&&'a Input, &mut Option<_>)| {
+            *found = Some(Self::new(input));
+            true
         };
-        on_processors(inputs.len(), work);
-        found.into_iter().filter_map(|(_, found)| found.into_inner()).collect()
+        on_processors(inputs.len(), inputs.iter().zip(&mut found), each);
+        found.into_iter().flatten().collect()
     }
 
     /// Reads the symbols of an archive.

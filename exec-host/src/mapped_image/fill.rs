@@ -1,11 +1,10 @@
 //! What large images are filled with, on several threads: a copy of the file, and relocations that need no symbol.
 
-use crate::at_once::{on_threads, processors};
+use crate::at_once::processors;
 use crate::memory::HUGE_PAGE;
-use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::SegmentFlags;
 use elf_image::{Image, LoadSegment, RelativeRows};
-use exec_core::sync::Mutex;
+use exec_core::threads::on_threads;
 
 /// From how many bytes on several threads copy.
 const MANY: usize = 2 * HUGE_PAGE;
@@ -22,21 +21,14 @@ pub(super) fn fill<R>(
     bias: u64,
     first: impl FnOnce() -> R,
 ) -> (R, bool) {
-    let parts = Mutex::new(parts(memory, (address, at), data, rows).into_iter());
-    let next = || parts.lock().next();
-    let has_failed = AtomicBool::new(false);
-    let work = || {
-        while let Some(Part { memory, at, data, rows }) = next() {
-            if let Some(place) = memory.get_mut(..data.len()) {
-                place.copy_from_slice(data);
-            }
-            if rows.is_some_and(|rows| !rows.apply(memory, at, bias)) {
-                has_failed.store(true, Ordering::Relaxed);
-            }
+    let fill = |Part { memory, at, data, rows }: Part<'_, '_>| {
+        if let Some(place) = memory.get_mut(..data.len()) {
+            place.copy_from_slice(data);
         }
+        rows.is_none_or(|rows| rows.apply(memory, at, bias))
     };
-    let found = on_threads(processors(), work, first);
-    (found, !has_failed.into_inner())
+    let parts = parts(memory, (address, at), data, rows);
+    on_threads(processors(), parts.into_iter(), fill, first)
 }
 
 /// The last segment, if most of it is filled by relocations and becomes read-only then, and it is large: huge pages are had sooner than
@@ -110,12 +102,10 @@ pub(super) fn copy(place: &mut [u8], data: &[u8]) {
         place.copy_from_slice(data);
         return;
     }
-    let parts = Mutex::new(place.chunks_mut(HUGE_PAGE).zip(data.chunks(HUGE_PAGE)));
-    let next = || parts.lock().next();
-    let work = || {
-        while let Some((place, data)) = next() {
-            place.copy_from_slice(data);
-        }
+    let parts = place.chunks_mut(HUGE_PAGE).zip(data.chunks(HUGE_PAGE));
+    let copy = |(place, data): (&mut [u8], &[u8])| {
+        place.copy_from_slice(data);
+        true
     };
-    on_threads(processors(), work, || ());
+    on_threads(processors(), parts, copy, || ());
 }

@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufWriter, Seek as _, SeekFrom, Write};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use archs::with_arch;
@@ -173,18 +171,12 @@ fn write<A: Arch + Sync>(
     if read < MANY {
         return layout.write_zeroed(image, base);
     }
-    let parts = Mutex::new(layout.parts(image, base, PARTS)?);
-    let has_failed = AtomicBool::new(false);
-    let next = || parts.lock().unwrap_or_else(PoisonError::into_inner).next();
-    on_processors(PARTS, || {
-        while let Some(part) = next() {
-            if layout.write_part(part).is_err() {
-                has_failed.store(true, Ordering::Relaxed);
-            }
-        }
-    });
-    drop(parts);
-    if has_failed.into_inner() { layout.write_zeroed(image, base) } else { Ok(()) }
+    let parts = layout.parts(image, base, PARTS)?;
+    match on_processors(PARTS, parts, |part| layout.write_part(part).is_ok()) {
+        true => Ok(()),
+        // for the error that is the first where there is one thread
+        false => layout.write_zeroed(image, base),
+    }
 }
 
 /// Refuses an image of more than `limit` bytes, or of more than the objects explain.
