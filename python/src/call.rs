@@ -33,13 +33,15 @@ pub(crate) fn outside<T>(work: impl FnOnce(u32) -> T) -> T {
 /// Does what runs machine code by other ways than a call, without the lock.
 ///
 /// # Errors
-/// What a callback has raised meanwhile.
+/// What a callback has raised meanwhile; that the code is gone.
 pub(crate) fn run_other<T: Send>(
     py: Python<'_>,
     liveness: &Liveness,
     code: impl FnOnce() -> T + Send,
 ) -> PyResult<T> {
-    liveness.enter();
+    if !liveness.enter() {
+        return Err(crate::errors::unloaded(py, "the module"));
+    }
     DEPTH.set(DEPTH.get() + 1);
     let done = py.detach(code);
     DEPTH.set(DEPTH.get() - 1);
@@ -162,11 +164,10 @@ unsafe fn gather<const SLOTS: usize>(
 #[inline]
 unsafe fn run(inner: &Inner, code: impl FnOnce() -> u64) -> *mut PyObject {
     // arguments can run any code when they are converted
-    if !inner.liveness.is_alive() {
+    if !inner.liveness.enter() {
         // SAFETY: the interpreter is held.
         return unsafe { refuse(inner, inner.signature.parameters.len(), 0) };
     }
-    inner.liveness.enter();
     let bits = DEPTH.with(|depth| {
         depth.set(depth.get() + 1);
         let bits = if inner.gives_up_lock {

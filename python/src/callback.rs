@@ -8,6 +8,7 @@ use crate::signature::{MOST, Signature};
 use crate::types::{Kind, Type};
 use core::cell::{Cell, RefCell};
 use core::ffi::c_void;
+use core::sync::atomic::{AtomicUsize, Ordering};
 use libffi::low::ffi_cif;
 use libffi::middle::Closure;
 use pyo3::exceptions::PyValueError;
@@ -21,10 +22,17 @@ struct Target {
     callable: Py<PyAny>,
     arguments: Box<[Kind]>,
     result: Kind,
-    /// Calls that are not over. A function may give up the last reference to its own callback.
-    running: Cell<usize>,
-    /// The closure of a callback that is gone while calls are not over.
+    /// Calls that are not over, and the callback itself. A function may give up the last reference to its own callback.
+    users: AtomicUsize,
+    /// The closure of a callback that is gone while calls are not over: it is put there by the callback, and taken by the last call.
     left: Cell<Option<Closure<'static>>>,
+}
+
+impl Target {
+    /// Whether no one else uses it any more.
+    fn leave(&self) -> bool {
+        self.users.fetch_sub(1, Ordering::AcqRel) == 1
+    }
 }
 
 /// What closures are given: it stays as long as they do, and is nothing of Python's.
@@ -109,7 +117,7 @@ impl Callback {
             callable: callable.unbind(),
             arguments,
             result: ret.0,
-            running: Cell::new(0),
+            users: AtomicUsize::new(1),
             left: Cell::new(None),
         }));
         let place = Box::into_raw(Box::new(Place(target)));
@@ -171,13 +179,13 @@ impl Callback {
 
 impl Drop for Callback {
     fn drop(&mut self) {
+        // the last of the calls puts all away, if there are any
         let closure = self.closure.take();
-        if self.target().running.get() > 0 {
-            // the last of the calls puts all away
-            self.target().left.set(closure);
+        self.target().left.set(closure);
+        if !self.target().leave() {
             return;
         }
-        drop(closure);
+        drop(self.target().left.take());
         // SAFETY: made by `Box::into_raw`, and nothing leads to either any more.
         drop(unsafe { (Box::from_raw(self.place), Box::from_raw(self.target)) });
     }
@@ -198,7 +206,7 @@ unsafe extern "C" fn called(
         forget_ended();
         let at = (*place).0;
         let target = &*at;
-        target.running.set(target.running.get() + 1);
+        target.users.fetch_add(1, Ordering::Relaxed);
         // one exception at a time
         if ffi::PyErr_Occurred().is_null() {
             call::outside(|depth| match run(arguments, target) {
@@ -207,8 +215,7 @@ unsafe extern "C" fn called(
                 None => ffi::PyErr_WriteUnraisable(target.callable.as_ptr()),
             });
         }
-        target.running.set(target.running.get() - 1);
-        if target.running.get() == 0
+        if target.leave()
             && let Some(closure) = target.left.take()
         {
             let ended = Ended { closure: Some(closure), place: place.cast_mut() };

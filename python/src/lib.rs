@@ -39,9 +39,8 @@ mod types;
 
 use pyo3::prelude::*;
 
-/// The module as Python sees it. Calls are counted with the interpreter's lock held ([`liveness`]): a Python without one takes it while
-/// this is loaded.
-#[pymodule(gil_used = true)]
+/// The module as Python sees it. A Python without a lock that all threads share needs none for it.
+#[pymodule(gil_used = false)]
 fn _hoist(module: &Bound<'_, PyModule>) -> PyResult<()> {
     interpreter::refuse_others()?;
     types::add(module)?;

@@ -8,6 +8,7 @@ mod suite;
 mod wheels;
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -29,6 +30,9 @@ pub(crate) struct Python {
     /// Fails if a test is skipped for no reason that this machine gives
     #[arg(long)]
     strict: bool,
+    /// The Python to build for and to test with, in place of `python3`
+    #[arg(long, value_name = "PROGRAM")]
+    interpreter: Option<PathBuf>,
     /// Builds with optimisation, as for measuring
     #[arg(long)]
     release: bool,
@@ -57,12 +61,15 @@ const WHEELS: &str = "tinygrad's wheels of the package index";
 
 impl Run for Python {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let Some(environment) = Environment::find(workspace, "python", self.skip_missing)? else {
-            return Ok(());
-        };
+        let interpreter = self.interpreter.as_deref();
+        let found = Environment::find(workspace, "python", interpreter, self.skip_missing)?;
+        let Some(environment) = found else { return Ok(()) };
         let wheel = environment.wheel(workspace, &Build::here(self.release))?;
         environment.install(&wheel)?;
-        println!("alone in Python {}", environment.alone(workspace, &wheel)?.join(", "));
+        println!(
+            "alone in Python {}",
+            environment.alone(workspace, &wheel, interpreter)?.join(", ")
+        );
         let (wheels, has_all) = environment.tinygrad();
         let absent = environment.neighbours()?;
         let mut pytest = environment.program("python");

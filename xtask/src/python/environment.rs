@@ -93,13 +93,20 @@ impl Build<'_> {
 pub(super) struct Environment {
     folder: PathBuf,
     python: PathBuf,
+    /// Of the machine: its pip installs here.
+    outside: PathBuf,
 }
 
 impl Environment {
     /// The environment; `None` if this machine lacks what it is made with, and `task` may be skipped.
-    pub(super) fn find(workspace: &Workspace, task: &str, may_skip: bool) -> Result<Option<Self>> {
+    pub(super) fn find(
+        workspace: &Workspace,
+        task: &str,
+        interpreter: Option<&Path>,
+        may_skip: bool,
+    ) -> Result<Option<Self>> {
         let made = need([Tool::new("python3", "python3 python3-pip python3-venv")])
-            .and_then(|()| Self::make(workspace));
+            .and_then(|()| Self::make(workspace, interpreter));
         match made {
             Err(error) if may_skip => {
                 test::skip(task, &format!("needs Python, pip and a package index: {error:#}"));
@@ -109,15 +116,17 @@ impl Environment {
         }
     }
 
-    /// Makes it if it is not there, with what tests need.
-    fn make(workspace: &Workspace) -> Result<Self> {
-        let folder = workspace.kept("python")?;
+    /// Makes it if it is not there, with what tests need: of `python3`, or of another interpreter, which has one of its own.
+    fn make(workspace: &Workspace, interpreter: Option<&Path>) -> Result<Self> {
+        let name = interpreter.and_then(Path::file_name).unwrap_or("python".as_ref());
+        let folder = workspace.kept(&name.to_string_lossy())?;
+        let interpreter = interpreter.unwrap_or("python3".as_ref());
         let python = folder.join("venv/bin/python");
-        let environment = Self { python, folder };
+        let environment = Self { python, folder, outside: interpreter.to_owned() };
         if !environment.python.exists() {
             // where there is no ensurepip, pip of outside installs into it
             let venv = environment.folder.join("venv");
-            output(Command::new("python3").args(["-m", "venv", "--without-pip"]).arg(&venv))?;
+            output(Command::new(interpreter).args(["-m", "venv", "--without-pip"]).arg(&venv))?;
         }
         let stamp = environment.folder.join("packages");
         let wanted = PACKAGES.join("\n");
@@ -148,7 +157,7 @@ impl Environment {
 
     /// `pip` for this environment.
     fn pip(&self, what: &str) -> Command {
-        let mut pip = Command::new("python3");
+        let mut pip = Command::new(&self.outside);
         pip.args(["-m", "pip", "--disable-pip-version-check", "--python"]).arg(&self.python);
         pip.args([what, "--quiet"]);
         pip
@@ -199,10 +208,18 @@ impl Environment {
     }
 
     /// Installs a wheel where there is nothing but Python, without an index, and has it load an object there, without `PATH`: in every
-    /// version of Python that the machine has. The versions.
-    pub(super) fn alone(&self, workspace: &Workspace, wheel: &Path) -> Result<Vec<String>> {
-        interpreters()
-            .into_iter()
+    /// version of Python that the machine has, or in the one that it was built for. The versions.
+    pub(super) fn alone(
+        &self,
+        workspace: &Workspace,
+        wheel: &Path,
+        interpreter: Option<&Path>,
+    ) -> Result<Vec<String>> {
+        let all = match interpreter {
+            Some(one) => BTreeMap::from([(one.display().to_string(), one.to_owned())]),
+            None => interpreters(),
+        };
+        all.into_iter()
             .map(|(version, interpreter)| {
                 let tried = self.alone_with(workspace, wheel, &interpreter);
                 tried.with_context(|| format!("in Python {version}")).map(|()| version)
@@ -214,7 +231,8 @@ impl Environment {
         let venv = workspace.scratch("python-alone")?;
         let python = venv.join("bin/python");
         output(Command::new(interpreter).args(["-m", "venv", "--without-pip"]).arg(&venv))?;
-        let alone = Self { folder: venv.clone(), python: python.clone() };
+        let outside = self.outside.clone();
+        let alone = Self { folder: venv.clone(), python: python.clone(), outside };
         output(alone.pip("install").arg("--no-index").arg(wheel))?;
         let machine = std::env::consts::ARCH;
         let objects =

@@ -53,7 +53,7 @@ impl Outcomes {
 
 impl Run for Tinygrad {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let Some(environment) = Environment::find(workspace, "tinygrad", false)? else {
+        let Some(environment) = Environment::find(workspace, "tinygrad", None, false)? else {
             return Ok(());
         };
         environment.packages(PACKAGES)?;

@@ -37,7 +37,7 @@ const ZIG: &str = "ziglang>=0.13,<1";
 
 impl Run for Wheels {
     fn run(self, workspace: &Workspace) -> Result<()> {
-        let Some(environment) = Environment::find(workspace, "wheels", false)? else {
+        let Some(environment) = Environment::find(workspace, "wheels", None, false)? else {
             return Ok(());
         };
         environment.packages(&[ZIG])?;
@@ -61,7 +61,7 @@ impl Run for Wheels {
                 unzip(&wheel, &files)?;
                 asked::check(&files.join("hoist"))?;
                 if target.starts_with(std::env::consts::ARCH) {
-                    environment.alone(workspace, &wheel)?;
+                    environment.alone(workspace, &wheel, None)?;
                 } else {
                     match emulated::alone(workspace, &wheel, target) {
                         Ok(Some(python)) => println!("alone in {python}"),
