@@ -3,7 +3,6 @@
 
 use crate::error::Error;
 use crate::memory::{Mapping, MappingOptions};
-use core::ops::Range;
 use elf_core::names::{PT_DYNAMIC, PT_LOAD};
 use elf_core::{File, SegmentFlags};
 use exec_core::sync::OnceLock;
@@ -51,9 +50,10 @@ pub(crate) struct OpenFile<'p> {
 
 /// What a loader reads of a file whose segments are mapped: its first segment, and its dynamic section.
 pub(crate) struct Beginning {
-    /// The first bytes of the file, and the dynamic section behind them, unless it is among them.
+    /// The first bytes of the file.
     bytes: Vec<u8>,
-    dynamic: Option<Range<usize>>,
+    /// The dynamic section, unless it is among them.
+    dynamic: Option<Vec<u8>>,
     file: Named,
     whole: OnceLock<Option<FileBytes>>,
 }
@@ -90,22 +90,20 @@ impl<'p> OpenFile<'p> {
         if first.offset != 0 || end > SMALL || dynamic.file_size > FIRST {
             return None;
         }
-        let rest = end.saturating_sub(bytes.len() as u64);
-        bytes.reserve_exact(rest.saturating_add(dynamic.file_size) as usize);
         let at = bytes.len() as u64;
-        read(&self.file, &mut bytes, at, rest).ok()?;
+        read(&self.file, &mut bytes, at, end.saturating_sub(at)).ok()?;
         let is_inside = dynamic.offset.checked_add(dynamic.file_size)? <= bytes.len() as u64;
-        let start = bytes.len();
+        let mut apart = None;
         if !is_inside {
-            read(&self.file, &mut bytes, dynamic.offset, dynamic.file_size).ok()?;
+            let apart = apart.insert(Vec::new());
+            read(&self.file, apart, dynamic.offset, dynamic.file_size).ok()?;
         }
-        let dynamic = (!is_inside).then_some(start..bytes.len());
         let path = match self.path.is_absolute() {
             true => self.path.to_owned(),
             false => std::path::absolute(self.path).ok()?,
         };
         let file = Named { path, metadata: self.metadata.clone() };
-        Some(Beginning { bytes, dynamic, file, whole: OnceLock::new() })
+        Some(Beginning { bytes, dynamic: apart, file, whole: OnceLock::new() })
     }
 
     /// All its bytes, mapped if they are many and that `may_map`, else read.
@@ -154,13 +152,12 @@ impl<'p> OpenFile<'p> {
 impl Beginning {
     /// The first bytes of the file.
     pub(crate) fn bytes(&self) -> &[u8] {
-        let end = self.dynamic.as_ref().map_or(self.bytes.len(), |range| range.start);
-        self.bytes.get(..end).unwrap_or_default()
+        &self.bytes
     }
 
     /// The dynamic section, unless it is among them.
     pub(crate) fn dynamic(&self) -> Option<&[u8]> {
-        self.bytes.get(self.dynamic.clone()?)
+        self.dynamic.as_deref()
     }
 
     /// How many bytes the file has.
