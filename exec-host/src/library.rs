@@ -31,8 +31,9 @@
 //! inline function, by clang) is there twice then. [`Library::symbol_at`] names what is at an address, and [observers](LibraryLoader::observer) are told. Libraries
 //! out of bytes themselves have a `dladdr` and a `dl_iterate_phdr` that know them, a `dlsym` (`RTLD_DEFAULT`, `RTLD_NEXT`), and a `dlopen` that looks into
 //! the folders of the library (`DT_RUNPATH`). What their code, or that of objects, opens by it is loaded as they are if it needs one of them (plug-ins, extensions of an
-//! interpreter, parts of a virtual machine), and such a handle is for their own `dlsym`, `dlclose` and `dlinfo`: to libraries of the dynamic loader it means nothing,
-//! and what those open, they open without us. A library that the caller opens again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
+//! interpreter, parts of a virtual machine), and such a handle is for their `dlsym`, `dlclose` and `dlinfo`. So it is with what libraries of the dynamic loader open that one
+//! of these needs (GModule, libltdl, QtCore), where that loader has none of the name itself: their references to these functions are led to ours, and they stay. To the program
+//! and to other libraries such a handle means nothing, and what those open, they open without us. A library that the caller opens again is loaded again. Symbols that all libraries share (`STB_GNU_UNIQUE`) are not seen in libraries of the dynamic loader that
 //! this one does not need. Versions that only say what a dynamic loader has to be able to (`GLIBC_ABI_DT_RELR`) are not looked for: a library
 //! loads that is too new for the process's. A library that wants to execute the stack is refused, and so is one of D whose runtime is a library of
 //! its own, which asks the dynamic loader for it.
@@ -60,6 +61,7 @@ mod load;
 mod loaded;
 mod members;
 mod needed;
+mod of_process;
 pub(crate) mod opens;
 mod order;
 mod part;
@@ -272,7 +274,7 @@ impl<'s> LibraryLoader<'s> {
         in_file: Option<&OpenFile<'_>>,
         path: Option<&Path>,
     ) -> Result<Library, Error> {
-        opens::open_out_of_bytes(joins::open);
+        opens::open_out_of_bytes(joins::open, plug_ins::is_handle);
         dlsym::open_by(plug_ins::stands_for);
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
         let mut given = Given {

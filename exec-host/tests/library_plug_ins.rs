@@ -182,3 +182,70 @@ fn in_threads() {
         }
     });
 }
+
+/// Nor does it matter who opens it for the library: one of the dynamic loader's that opens plug-ins for others, as GModule, libltdl and
+/// QLibrary do. To such a one handles of both kinds are one.
+#[test]
+fn libraries_of_the_process_that_open_others() {
+    for (test, binding) in [("opener-now", "-Wl,-z,now"), ("opener-lazy", "-Wl,-z,lazy")] {
+        let libraries = Libraries::new(test);
+        let opener = "
+            #define _GNU_SOURCE
+            #include <dlfcn.h>
+            #include <link.h>
+            void *opener_open(const char *path, int flags) { return dlopen(path, flags); }
+            void *opener_find(void *handle, const char *name) { return dlsym(handle, name); }
+            int opener_close(void *handle) { return dlclose(handle); }
+            const char *opener_error(void) { return dlerror(); }
+            const char *opener_name(void *handle) {
+                struct link_map *map = 0;
+                return dlinfo(handle, RTLD_DI_LINKMAP, &map) ? 0 : map->l_name;
+            }
+            long opener_self(void) {
+                void *next = dlsym(RTLD_NEXT, \"opener_self\"), *own = dlsym(RTLD_DEFAULT, \"malloc\");
+                return !next && own && dlvsym(RTLD_DEFAULT, \"no such\", \"V\") == 0;
+            }";
+        libraries.add("opener", opener, &[], &[binding]);
+        let core = format!(
+            "#define _GNU_SOURCE
+            #include <dlfcn.h>
+            #include <string.h>
+            void *opener_open(const char *, int), *opener_find(void *, const char *);
+            int opener_close(void *); long opener_self(void);
+            const char *opener_error(void), *opener_name(void *);
+            static long number;
+            long core_add(long by) {{ return number += by; }}
+            long probe(void) {{
+                Dl_info info;
+                char path[4096] = \"\";
+                if (!dladdr((void *)core_add, &info)) return 1;
+                strcpy(path, info.dli_fname);
+                strcpy(strrchr(path, '/') + 1, \"{}\");
+                void *handle = opener_open(path, RTLD_NOW);
+                long (*plug)(void) = handle ? (long (*)(void))opener_find(handle, \"plug\") : 0;
+                if (!plug || plug() != 105 || number != 105) return 2;
+                if (opener_error() || opener_find(handle, \"absent\") || !opener_error()) return 3;
+                if (!opener_name(handle) || strcmp(opener_name(handle), path)) return 4;
+                if (opener_close(handle) || number != 1105 || opener_open(path, RTLD_NOW | RTLD_NOLOAD)) return 5;
+                strcpy(strrchr(path, '/') + 1, \"{}\");
+                handle = opener_open(path, RTLD_NOW);
+                long (*other)(void) = handle ? (long (*)(void))opener_find(handle, \"other\") : 0;
+                if (!other || other() != 7 || opener_close(handle)) return 6;
+                return opener_open(\"/absent\", RTLD_NOW) || !opener_error() ? 7 : number + opener_self();
+            }}",
+            libraries.soname("plug"),
+            libraries.soname("other"),
+        );
+        libraries.add("core", &core, &["opener"], &[]);
+        libraries.add("plug", PLUG, &["core"], &[]);
+        libraries.add("other", "long other(void) { return 7; }", &[], &[]);
+        assert_eq!(of_file(&libraries, "core"), (1106, 1106), "{binding}");
+        // it is the dynamic loader's own that a plug-in needs where that has one
+        let (path, core) =
+            (libraries.path("core"), system::libraries::Opened::new(&libraries.path("core")));
+        let core = core.unwrap();
+        // SAFETY: the tests' libraries do no harm.
+        let ours = unsafe { LibraryLoader::new().open_file(path) }.unwrap();
+        assert_eq!((core.call(), call_ours(&ours)), (1106, 2), "{binding}");
+    }
+}

@@ -29,6 +29,10 @@ const MOST: usize = 16;
 /// Constructors run.
 pub(super) unsafe fn open(caller: Option<&Held>, wanted: Wanted<'_>) -> Option<*mut c_void> {
     let mut met = plug_ins::met_by(caller);
+    if wanted.of_process {
+        // to its own libraries the dynamic loader's come first: another one of the name is for those that it was loaded for
+        met.retain(|held| !plug_ins::name_of(held).is_some_and(is_of_loader));
+    }
     let path = match wanted.name.contains(&b'/') {
         true => PathBuf::from(OsStr::from_bytes(wanted.name)),
         false => {

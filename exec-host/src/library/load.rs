@@ -8,6 +8,7 @@ use super::late::LateFunctions;
 use super::library_file::LibraryFile;
 use super::loaded::{Held, Loaded};
 use super::needed::Given;
+use super::of_process;
 use super::order;
 use super::part::{Calls, Part};
 use super::plug_ins;
@@ -58,6 +59,7 @@ pub(crate) unsafe fn load(
         first.enter_scope(first);
         plug_ins::enter(first);
     }
+    of_process::lead(&held);
     held.iter().for_each(Held::end_with_process);
     let mut calls: Vec<Option<Calls>> = calls.into_iter().map(Some).collect();
     for index in order::to_initialize(&nodes) {

@@ -17,6 +17,8 @@ pub(super) struct Wanted<'a> {
     pub(super) is_lazy: bool,
     /// Only if it is there already (`RTLD_NOLOAD`).
     pub(super) is_there: bool,
+    /// A library of the dynamic loader opens it: what that loader has comes first.
+    pub(super) of_process: bool,
 }
 
 /// Gives a handle of a library out of bytes that code of another one opens, or of objects, if it is to be one.
@@ -25,9 +27,13 @@ type OpenOutOfBytes = unsafe fn(Option<&Held>, Wanted<'_>) -> Option<*mut c_void
 /// Who opens those, once there are any.
 static OUT_OF_BYTES: OnceLock<OpenOutOfBytes> = OnceLock::new();
 
-/// Has libraries out of bytes opened by `open`.
-pub(super) fn open_out_of_bytes(open: OpenOutOfBytes) {
+/// Says whether a handle is one that these were given.
+static IS_OPEN: OnceLock<fn(usize) -> bool> = OnceLock::new();
+
+/// Has libraries out of bytes opened by `open`, whose handles are those of which `is_open` says it.
+pub(super) fn open_out_of_bytes(open: OpenOutOfBytes, is_open: fn(usize) -> bool) {
     OUT_OF_BYTES.get_or_init(|| open);
+    IS_OPEN.get_or_init(|| is_open);
 }
 
 /// `dlopen`, called from `caller`.
@@ -51,6 +57,37 @@ pub(crate) unsafe extern "C" fn open(
     black_box(unsafe { libc::dlopen(name, flags) })
 }
 
+/// `dlopen`, called from a library of the dynamic loader that one out of bytes needs: null leaves it to the C library's function.
+///
+/// # Safety
+/// As for the C library's function.
+pub(crate) unsafe extern "C" fn open_of_process(name: *const c_char, flags: c_int) -> *mut c_void {
+    let Some(open) = OUT_OF_BYTES.get().filter(|_| !name.is_null()) else {
+        return core::ptr::null_mut();
+    };
+    // SAFETY: the caller has given a string.
+    let name = unsafe { CStr::from_ptr(name) };
+    if name.is_empty() || Handle::if_loaded(name).is_some() {
+        return core::ptr::null_mut();
+    }
+    let wanted = Wanted {
+        name: name.to_bytes(),
+        is_lazy: flags & libc::RTLD_NOW == 0,
+        is_there: flags & libc::RTLD_NOLOAD != 0,
+        of_process: true,
+    };
+    // SAFETY: as the caller guarantees.
+    let opened = unsafe { open(None, wanted) };
+    // SAFETY: forgets what is said of what was looked for on the way.
+    unsafe { libc::dlerror() };
+    opened.unwrap_or(core::ptr::null_mut())
+}
+
+/// Whether a handle is that of a library out of bytes.
+pub(crate) extern "C" fn is_open(handle: *mut c_void) -> bool {
+    IS_OPEN.get().is_some_and(|is_open| is_open(handle.addr()))
+}
+
 /// What code at `caller` opens by this name, if that is a library with folders, or with `$ORIGIN` in the name; null if it cannot be opened,
 /// which `dlerror` says then.
 ///
@@ -64,6 +101,7 @@ unsafe fn in_folders(name: &CStr, flags: c_int, caller: u64) -> Option<*mut c_vo
         name: expanded.as_deref().unwrap_or(name.to_bytes()),
         is_lazy: flags & libc::RTLD_NOW == 0,
         is_there: flags & libc::RTLD_NOLOAD != 0,
+        of_process: false,
     };
     let opened = OUT_OF_BYTES.get().and_then(|open| {
         // SAFETY: as the caller guarantees.

@@ -92,6 +92,12 @@ pub(super) fn of_handle(handle: usize) -> Option<Held> {
     open.iter().find(|plug_in| plug_in.is(handle)).map(|plug_in| plug_in.held.clone())
 }
 
+/// Whether [`open`] has given this handle.
+pub(super) fn is_handle(handle: usize) -> bool {
+    let handle = ptr::without_provenance_mut(handle);
+    OPEN.lock().iter().any(|plug_in| plug_in.is(handle))
+}
+
 /// Says that a library is there, with those that were loaded for it.
 pub(super) fn enter(library: &Held) {
     let mut loaded = LOADED.lock();
@@ -126,15 +132,17 @@ pub(super) fn met_by(library: Option<&Held>) -> Vec<Held> {
     all
 }
 
-/// The one of these that has the name: its own, or that of its file, if it says none.
+/// The one of these that has the name.
 pub(super) fn called<'a>(libraries: &'a [Held], name: &[u8]) -> Option<&'a Held> {
-    let is_called = |library: &&Held| match &*library.name {
-        [] => {
-            path_of(library).is_some_and(|path| path.file_name() == Some(OsStr::from_bytes(name)))
-        }
-        own => *own == *name,
-    };
-    libraries.iter().find(|library| !name.is_empty() && is_called(library))
+    libraries.iter().find(|library| !name.is_empty() && name_of(library) == Some(name))
+}
+
+/// The name of a library: its own, or that of its file, if it says none.
+pub(super) fn name_of(library: &Held) -> Option<&[u8]> {
+    match &*library.name {
+        [] => path_of(library)?.file_name().map(OsStr::as_bytes),
+        own => Some(own),
+    }
 }
 
 /// The one of these that is of this file.
@@ -169,7 +177,7 @@ pub(crate) fn stands_for(name: Name<'_>) -> Option<External> {
 ///
 /// # Safety
 /// As for the C library's function.
-unsafe extern "C" fn close(handle: *mut c_void) -> c_int {
+pub(super) unsafe extern "C" fn close(handle: *mut c_void) -> c_int {
     let mut open = OPEN.lock();
     let Some(index) = open.iter().position(|plug_in| plug_in.is(handle)) else {
         drop(open);
@@ -191,7 +199,11 @@ unsafe extern "C" fn close(handle: *mut c_void) -> c_int {
 ///
 /// # Safety
 /// As for the C library's function.
-unsafe extern "C" fn inform(handle: *mut c_void, request: c_int, result: *mut c_void) -> c_int {
+pub(super) unsafe extern "C" fn inform(
+    handle: *mut c_void,
+    request: c_int,
+    result: *mut c_void,
+) -> c_int {
     const RTLD_DI_LMID: c_int = 1;
     const RTLD_DI_LINKMAP: c_int = 2;
     const RTLD_DI_ORIGIN: c_int = 6;

@@ -14,3 +14,51 @@ pub(crate) unsafe extern "C" fn dlsym() {
 pub(crate) unsafe extern "C" fn dlvsym() {
     naked_asm!("hint #34", "mov x3, x30", "b {find}", find = sym crate::dlsym::names::find_version)
 }
+
+/// `dlsym` of libraries of the dynamic loader: [`find`](crate::dlsym::names::find) of what [`is_open`](crate::library::opens::is_open), the C library's function
+/// of all else, which finds the caller's return address as if it had been called.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn of_process() {
+    naked_asm!(
+        "hint #34",
+        "stp x29, x30, [sp, #-48]!",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "str x2, [sp, #32]",
+        "bl {is_open}",
+        "mov x3, x0",
+        "ldr x2, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #48",
+        "tbnz w3, #0, 2f",
+        "b {real}",
+        "2: b {own}",
+        is_open = sym crate::library::opens::is_open,
+        own = sym dlsym,
+        real = sym libc::dlsym,
+    )
+}
+
+/// The same of `dlvsym`.
+#[cfg(target_env = "gnu")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn version_of_process() {
+    naked_asm!(
+        "hint #34",
+        "stp x29, x30, [sp, #-48]!",
+        "mov x29, sp",
+        "stp x0, x1, [sp, #16]",
+        "str x2, [sp, #32]",
+        "bl {is_open}",
+        "mov x3, x0",
+        "ldr x2, [sp, #32]",
+        "ldp x0, x1, [sp, #16]",
+        "ldp x29, x30, [sp], #48",
+        "tbnz w3, #0, 2f",
+        "b {real}",
+        "2: b {own}",
+        is_open = sym crate::library::opens::is_open,
+        own = sym dlvsym,
+        real = sym libc::dlvsym,
+    )
+}

@@ -14,3 +14,41 @@ pub(crate) unsafe extern "C" fn dlsym() {
 pub(crate) unsafe extern "C" fn dlvsym() {
     naked_asm!("mov r3, lr", "b {find}", find = sym crate::dlsym::names::find_version)
 }
+
+/// `dlsym` of libraries of the dynamic loader: [`find`](crate::dlsym::names::find) of what [`is_open`](crate::library::opens::is_open), the C library's function
+/// of all else, which finds the caller's return address as if it had been called.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn of_process() {
+    naked_asm!(
+        "push {{r0, r1, r2, lr}}",
+        "bl {is_open}",
+        "mov r3, r0",
+        "pop {{r0, r1, r2, lr}}",
+        "tst r3, #1",
+        "bne 2f",
+        "b {real}",
+        "2: b {own}",
+        is_open = sym crate::library::opens::is_open,
+        own = sym dlsym,
+        real = sym libc::dlsym,
+    )
+}
+
+/// The same of `dlvsym`.
+#[cfg(target_env = "gnu")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn version_of_process() {
+    naked_asm!(
+        "push {{r0, r1, r2, lr}}",
+        "bl {is_open}",
+        "mov r3, r0",
+        "pop {{r0, r1, r2, lr}}",
+        "tst r3, #1",
+        "bne 2f",
+        "b {real}",
+        "2: b {own}",
+        is_open = sym crate::library::opens::is_open,
+        own = sym dlvsym,
+        real = sym libc::dlvsym,
+    )
+}

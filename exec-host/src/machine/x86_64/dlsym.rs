@@ -14,3 +14,47 @@ pub(crate) unsafe extern "C" fn dlsym() {
 pub(crate) unsafe extern "C" fn dlvsym() {
     naked_asm!("endbr64", "mov rcx, [rsp]", "jmp {find}", find = sym crate::dlsym::names::find_version)
 }
+
+/// `dlsym` of libraries of the dynamic loader: [`find`](crate::dlsym::names::find) of what [`is_open`](crate::library::opens::is_open), the C library's function
+/// of all else, which finds the caller's return address as if it had been called.
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn of_process() {
+    naked_asm!(
+        "endbr64",
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "call {is_open}",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "test al, al",
+        "jnz {own}",
+        "jmp {real}",
+        is_open = sym crate::library::opens::is_open,
+        own = sym dlsym,
+        real = sym libc::dlsym,
+    )
+}
+
+/// The same of `dlvsym`.
+#[cfg(target_env = "gnu")]
+#[unsafe(naked)]
+pub(crate) unsafe extern "C" fn version_of_process() {
+    naked_asm!(
+        "endbr64",
+        "push rdi",
+        "push rsi",
+        "push rdx",
+        "call {is_open}",
+        "pop rdx",
+        "pop rsi",
+        "pop rdi",
+        "test al, al",
+        "jnz {own}",
+        "jmp {real}",
+        is_open = sym crate::library::opens::is_open,
+        own = sym dlvsym,
+        real = sym libc::dlvsym,
+    )
+}
