@@ -194,6 +194,11 @@ mod functions_do_not_outlive_their_library {}
 mod a_program_in_the_place_of_this_one {}
 
 /// ```compile_fail,E0133
+/// exec_host::program::set_executable("/bin/true");
+/// ```
+mod another_file_as_the_program {}
+
+/// ```compile_fail,E0133
 /// # fn ask(functions: &exec_host::LazyFunctions) {
 /// functions.release();
 /// # }

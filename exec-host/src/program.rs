@@ -4,6 +4,8 @@
 //! with arguments, environment and auxiliary vector (psABI, "Process Initialization"), and everything from its entry on is its own
 //! doing: it ends the process.
 
+mod description;
+mod executable;
 mod origin;
 mod stack;
 
@@ -18,6 +20,7 @@ use crate::module::Module;
 use crate::word;
 use core::ffi::{CStr, c_char, c_int};
 use core::mem::MaybeUninit;
+use description::Description;
 use elf_core::names::{PT_INTERP, PT_PHDR};
 use elf_core::{Arch as _, File, SegmentFlags};
 use elf_image::{AddressKind, Image};
@@ -29,6 +32,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
 pub use crate::start::StartBlock;
+pub use executable::set_executable;
 
 /// Runs the constructors of a program that was loaded as objects, then its `main`, and gives what that returns: the exit status. The
 /// environment of this process (`environ`) is that of the block from then on.
@@ -188,7 +192,8 @@ impl LoadedProgram {
     pub unsafe fn start(self, arguments: &[CString], environment: &[CString]) -> Result<(), Error> {
         let mut stack = Stack::new()?;
         let name = arguments.first().map_or(0, StartBlock::leak);
-        let words = StartBlock::new(arguments, environment, &self.auxiliary(name)).words();
+        let auxiliary = self.auxiliary(name);
+        let words = StartBlock::new(arguments, environment, &auxiliary).words();
         let size = (words.len() as u64).saturating_mul(word::SIZE);
         let size = size.checked_next_multiple_of(16).unwrap_or(u64::MAX);
         let pointer = stack.top().wrapping_sub(size);
@@ -196,6 +201,7 @@ impl LoadedProgram {
         for (place, word) in place.chunks_exact_mut(word::SIZE as usize).zip(words) {
             place.copy_from_slice(&word.to_le_bytes());
         }
+        describe(pointer, words, auxiliary.len(), arguments, environment);
         let entry = self.interpreter.as_ref().map_or(self.image.entry, |loader| loader.entry);
         stack.leave()?;
         core::mem::forget(self);
@@ -228,6 +234,34 @@ impl LoadedProgram {
         let is_own = |r#type| own.iter().any(|(own, _)| *own == r#type);
         let passed = StartBlock::auxiliary_of_process().into_iter();
         own.into_iter().chain(passed.filter(|(r#type, _)| !is_own(*r#type))).collect()
+    }
+}
+
+/// Has the system say of this process what it would if it had been started with this block on its stack. It may not be as new as that; the
+/// program runs in any case.
+fn describe(
+    stack: u64,
+    words: &[usize],
+    auxiliary: usize,
+    arguments: &[CString],
+    environment: &[CString],
+) {
+    let Ok(mut description) = Description::of_process() else { return };
+    let size =
+        |texts: &[CString]| texts.iter().map(|text| text.count_bytes() as u64 + 1).sum::<u64>();
+    // the texts stand one behind the other
+    if let Some(first) = words.get(1).map(|first| *first as u64).filter(|_| !arguments.is_empty()) {
+        let end = first.wrapping_add(size(arguments));
+        description.arguments = first..end;
+        description.environment = end..end.wrapping_add(size(environment));
+    }
+    // with the entry that ends it
+    let size = (auxiliary as u64).saturating_add(1).saturating_mul(2 * word::SIZE);
+    let end = stack.wrapping_add((words.len() as u64).saturating_mul(word::SIZE));
+    description.auxiliary = Some(end.wrapping_sub(size)..end);
+    if description.tell().is_err() {
+        description.auxiliary = None;
+        let _ = description.tell();
     }
 }
 

@@ -10,7 +10,7 @@
 
 mod system;
 
-use exec_host::program::{LoadedProgram, StartBlock};
+use exec_host::program::{LoadedProgram, StartBlock, set_executable};
 use std::ffi::CString;
 use std::process::Command;
 use system::{is_emulated, itself, of_this_machine};
@@ -19,6 +19,11 @@ use system::{is_emulated, itself, of_this_machine};
 const FILE: &str = "HOIST_PROGRAM";
 /// What the child says first: the test harness speaks before.
 const BEGIN: &str = "THE PROGRAM:";
+
+/// Set if the process is to be of that file.
+const OF_FILE: &str = "HOIST_OF_FILE";
+/// What the child says if it is not.
+const NOT_TOLD: &str = "the kernel refuses it: ";
 
 const PROGRAM: &str = r#"
 #include <stdio.h>
@@ -88,6 +93,35 @@ int main(int argc, char **argv) {
 }
 "#;
 
+/// Says what the system says of the process.
+const DESCRIBED: &str = r#"
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+static int read_all(const char *path, char *text, int room) {
+    int file = open(path, O_RDONLY), size = 0;
+    for (int more; (more = read(file, text + size, room - size)) > 0;) size += more;
+    return size;
+}
+int main(int argc, char **argv, char **envp) {
+    static char text[1 << 20];
+    int size = read_all("/proc/self/cmdline", text, sizeof text);
+    printf("%d ", size == argv[argc - 1] + strlen(argv[argc - 1]) + 1 - argv[0] && !memcmp(text, argv[0], size));
+    size = read_all("/proc/self/environ", text, sizeof text);
+    printf("%d ", size > 0 && !memcmp(text, envp[0], size));
+    size = read_all("/proc/self/auxv", text, sizeof text);
+    unsigned long *words = (unsigned long *)text, entry = 0;
+    for (int at = 0; at * (int)sizeof *words < size && words[at]; at += 2)
+        if (words[at] == AT_ENTRY) entry = words[at + 1];
+    printf("%d ", entry && entry == getauxval(AT_ENTRY));
+    size = readlink("/proc/self/exe", text, sizeof text);
+    printf("%d\n", size == (int)strlen(argv[0]) && !memcmp(text, argv[0], size));
+    return 0;
+}
+"#;
+
 /// The part of the child process.
 #[test]
 fn child() {
@@ -95,6 +129,11 @@ fn child() {
     let program = LoadedProgram::load(&std::fs::read(&path).unwrap()).unwrap();
     let arguments = [path.as_str(), "one", "-x"].map(|word| CString::new(word).unwrap());
     let environment = StartBlock::environment_of_process();
+    if std::env::var_os(OF_FILE).is_some() {
+        // SAFETY: the harness waits.
+        let told = unsafe { set_executable(&path) };
+        println!("{}", told.map_or_else(|error| format!("{NOT_TOLD}{error}"), |()| String::new()));
+    }
     println!("\n{BEGIN}");
     // SAFETY: this process is for the program; the harness waits.
     unsafe { program.start(&arguments, &environment) }.unwrap();
@@ -129,6 +168,34 @@ fn programs_of_each_kind() {
     }
     println!("programs: {}", kinds.join(", "));
     assert!(kinds.contains(&"-static"));
+}
+
+/// Where the program's words are, and, where it may be told, which file the process is of: as for one that was started by `execve`.
+#[test]
+fn what_the_system_says_of_the_process() {
+    if is_emulated() {
+        println!("an emulator says it itself");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("described.c"), folder.path().join("described"));
+    std::fs::write(&source, DESCRIBED).unwrap();
+    let mut command = Command::new(of_this_machine("gcc"));
+    command.args(["-O1", "-o"]).arg(&program).arg(&source);
+    assert!(command.status().unwrap().success());
+    let program = program.canonicalize().unwrap();
+    let mut child = itself();
+    child.args(["--exact", "child", "--nocapture", "--test-threads=1"]);
+    child.env(FILE, &program).env(OF_FILE, "yes");
+    let output = child.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (before, told) = text.split_once(BEGIN).unwrap_or_default();
+    let refusal = before.lines().find(|line| line.starts_with(NOT_TOLD));
+    if let Some(refusal) = refusal {
+        println!("{refusal}");
+    }
+    let wanted = if refusal.is_some() { "\n1 1 1 0\n" } else { "\n1 1 1 1\n" };
+    assert_eq!(told, wanted, "{output:?}");
 }
 
 /// As large as the system has it for programs, and not larger: beyond it is a signal, not somebody's memory.

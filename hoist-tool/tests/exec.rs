@@ -169,3 +169,58 @@ fn libraries_beside_a_program() {
         assert_eq!((output.status.code(), &*output.stdout), (Some(3), &b"42\n"[..]), "{words}");
     }
 }
+
+/// Writes the last bytes of the file that the system says the process is of.
+const APPENDED: &str = r#"
+#include <stdio.h>
+int main(void) {
+    char text[6] = "";
+    FILE *file = fopen("/proc/self/exe", "rb");
+    return !file || fseek(file, -5, SEEK_END) || fread(text, 1, 5, file) != 5 || puts(text) < 0;
+}
+"#;
+
+/// A program finds what was appended to its file, or it is said that it does not.
+#[test]
+fn what_is_appended_to_a_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = (folder.path().join("source.c"), folder.path().join("program"));
+    std::fs::write(&source, APPENDED).unwrap();
+    if !Command::new("cc")
+        .arg("-o")
+        .arg(&program)
+        .arg(&source)
+        .status()
+        .is_ok_and(|it| it.success())
+    {
+        println!("skipped: what_is_appended_to_a_program: needs cc");
+        return;
+    }
+    let hoist = || {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        run(command.arg("exec").arg(&program))
+    };
+    let plain = hoist();
+    assert!(plain.status.success() && plain.stderr.is_empty(), "{plain:?}");
+    let mut file = std::fs::OpenOptions::new().append(true).open(&program).unwrap();
+    file.write_all(&[[b' '; 95].as_slice(), b"given"].concat()).unwrap();
+    drop(file);
+    let output = hoist();
+    let said = String::from_utf8_lossy(&output.stderr);
+    if output.stdout == b"given\n" {
+        assert_eq!(said, "");
+    } else {
+        println!("the kernel does not let the process be of another file");
+        assert!(said.contains("100 bytes behind the end of the program are not loaded"), "{said}");
+    }
+    // a member of an archive has no file
+    let archive = folder.path().join("archive.tar");
+    let mut tar = Command::new("tar");
+    tar.arg("-C").arg(folder.path()).arg("-cf").arg(&archive).arg("program");
+    if cfg!(feature = "device-code") && tar.status().is_ok_and(|it| it.success()) {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hoist"));
+        let output = run(command.arg("exec").arg(format!("{}:program", archive.display())));
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("100 bytes behind the end of the program are not loaded"), "{said}");
+    }
+}

@@ -1,15 +1,18 @@
 //! `hoist exec PROGRAM [ARG...]`: runs a program in this process, without `execve`.
 
+mod payload;
+
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use exec_host::program::{LoadedProgram, StartBlock};
+use exec_host::program::{LoadedProgram, StartBlock, set_executable};
 
 use crate::mapped::Mapped;
 use crate::member::Member;
 use crate::number::number;
+use crate::paint;
 
 /// Runs a program in this process: static, static PIE, or dynamic.
 #[derive(Debug, clap::Args)]
@@ -48,12 +51,20 @@ impl Exec {
             Some(folder) => program.origin(folder),
             None => program,
         };
+        let payload = payload::of(bytes.bytes());
         drop(bytes);
         let name = CString::new(self.program.as_os_str().as_bytes())?;
         let arguments = self.arguments.iter().map(|word| CString::new(word.as_bytes()));
         let mut words = vec![name];
         words.extend(arguments.collect::<Result<Vec<_>, _>>()?);
         let environment = StartBlock::environment_of_process();
+        let is_told = path.as_ref().is_some_and(|path| {
+            // SAFETY: nothing else runs in this process.
+            unsafe { set_executable(path) }.is_ok()
+        });
+        if let Some(payload) = payload.filter(|_| !is_told) {
+            paint::warning(&format!("{}: {payload}", label()));
+        }
         // SAFETY: the default, which Rust's runtime has changed for this program only, is no code; the user asks for the program, and
         // nothing else runs in this process.
         unsafe {
