@@ -5,7 +5,7 @@ use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use exec_host::Module;
 use exec_host::program::{StartBlock, run_main, set_invocation_name};
 
@@ -53,6 +53,16 @@ pub(crate) unsafe fn run(
     let (environment, auxiliary) =
         (StartBlock::environment_of_process(), StartBlock::auxiliary_of_process());
     let start = StartBlock::new(&arguments, &environment, &auxiliary);
+    // Free Pascal's `main` is the function that its start file calls when it has told the runtime of the program's units
+    if let (Ok(main), Ok(pascal)) = (module.function("main"), module.function("PASCALMAIN"))
+        && main == pascal
+    {
+        bail!(
+            "{}: `main` of Free Pascal is called by its start file (prt0.o), which begins a process: link the program, and run it by \
+             `hoist exec`",
+            name.display()
+        );
+    }
     let module = PROGRAM.get_or_init(|| Arc::new(module));
     // SAFETY: libraries find the program's functions, as they do those of an executable; nothing here comes back to its variables.
     unsafe { module.interpose() };

@@ -338,3 +338,20 @@ fn languages_of_jit() {
         (Some(1), "hoist: two.c: this compiler has not its language\n")
     );
 }
+
+/// Free Pascal's `main` is for its start file to call: without what that tells the runtime it crashes.
+#[test]
+fn a_program_of_free_pascal() {
+    let source =
+        "int PASCALMAIN(void) { return 7; } int main(void) __attribute__((alias(\"PASCALMAIN\")));";
+    let own = "int PASCALMAIN(void) { return 7; } int main(void) { return PASCALMAIN(); }";
+    let Some(folder) = folder("a_program_of_free_pascal", &[("pascal.c", source), ("own.c", own)])
+    else {
+        return;
+    };
+    let output = hoist(folder.path(), &["run", "pascal.o", "main"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("`main` of Free Pascal is called by its start file (prt0.o)"), "{said}");
+    assert_eq!(hoist(folder.path(), &["run", "own.o", "main"]).status.code(), Some(7));
+}
