@@ -65,6 +65,12 @@ impl Entity<'_> {
         matches!(self.kind, Kind::Function) && self.inner && !self.local
     }
 
+    /// Whether this is the size of the bank of whichever kernel runs, which a function cannot know: all ones, as nvlink has it. Code of
+    /// toolkit 12.8 and later compares addresses with it that may be those of parameters (`isspacep.param`).
+    pub(super) fn is_bank_size(&self) -> bool {
+        self.place.is_none() && self.name.as_bytes() == b".nv.ptx.const0.size"
+    }
+
     /// `st_other` as a linked file has it.
     pub(super) const fn linked_other(&self) -> u8 {
         self.symbol.other & (STO_CUDA_ENTRY | STO_CUDA_MANAGED | 0x3)

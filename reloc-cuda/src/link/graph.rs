@@ -45,7 +45,10 @@ impl State<'_> {
             let kept = list.iter().filter(|(id, _)| kept(id));
             kept.map(|(id, text)| [number(*id), strings.add(text.as_bytes())]).collect()
         };
-        let (taken, indirect) = (named(&self.calls.taken), named(&self.calls.indirect));
+        // those of a caller in reverse order of its object, as direct calls are
+        let mut indirect: Vec<_> = self.calls.indirect.iter().rev().copied().collect();
+        indirect.sort_by_key(|row| row.0);
+        let (taken, indirect) = (named(&self.calls.taken), named(&indirect));
         lists(&[pairs(&self.calls.direct), taken, indirect, pairs(&self.calls.may_reach)])
     }
 

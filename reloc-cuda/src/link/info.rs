@@ -1,6 +1,6 @@
 //! `.nv.info` and `.nv.info.F`: what the objects say, with what linking changes.
 
-use super::calls::is_external;
+use super::calls::{function_of, is_external};
 use super::carried::{AT_ENTRY_FRAGMENTS, Carried};
 use super::entity::EntityId;
 use super::error::LinkError;
@@ -184,25 +184,37 @@ impl State<'_> {
         meaning.map_or(0, |meaning| number(numbers, meaning))
     }
 
-    /// Sections of attributes of functions that stay: kernels of an object first.
+    /// Sections of attributes of functions that stay: kernels of an object first. A function stands where it was first defined, also
+    /// where that definition was weak and another object's is taken.
     pub(super) fn info_sections(&self) -> Vec<((usize, u32), EntityId, OutId)> {
         let mut found = Vec::new();
         for object in self.objects.iter() {
-            let mut rows: Vec<_> = object
-                .with_role(Role::Info)
-                .filter_map(|(index, section)| {
-                    let text = section.header.info;
-                    let id = self.function_here(object, text)?;
-                    let out = self.places.get(&(object.index, text))?.0;
-                    Some((!self.entities[id].is_kernel(), text, index, id, out))
-                })
-                .collect();
-            rows.sort_by_key(|row| (row.0, row.1));
-            found.extend(
-                rows.into_iter().map(|(_, _, index, id, out)| ((object.index, index), id, out)),
-            );
+            found.extend(object.with_role(Role::Info).filter_map(|(index, section)| {
+                let text = section.header.info;
+                let id = self.function_here(object, text)?;
+                let out = self.places.get(&(object.index, text))?.0;
+                let (first, place) = self.first_text(id, (object.index, text));
+                Some((
+                    (first, !self.entities[id].is_kernel(), place),
+                    (object.index, index),
+                    id,
+                    out,
+                ))
+            }));
         }
-        found
+        found.sort_by_key(|row| row.0);
+        found.into_iter().map(|(_, section, id, out)| (section, id, out)).collect()
+    }
+
+    /// The object that defined a function first, and the section of its code there; `text` is that of the definition that is taken.
+    fn first_text(&self, id: EntityId, text: (usize, u32)) -> (usize, u32) {
+        let origin = self.entities[id].origin.filter(|&origin| origin != text.0);
+        let first = origin.and_then(|origin| self.objects.get(origin));
+        let found = first.and_then(|object| {
+            let mut texts = object.with_role(Role::Text).map(|(index, _)| index);
+            Some((object.index, texts.find(|&index| function_of(object, index) == Some(id))?))
+        });
+        found.unwrap_or(text)
     }
 }
 

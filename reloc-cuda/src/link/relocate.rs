@@ -170,11 +170,11 @@ impl State<'_> {
         }
     }
 
-    /// Whether a linker knows where a variable is: in shared memory or in a bank.
+    /// Whether a linker knows what a name is worth: in shared memory, or in a bank, or a bank's size.
     pub(super) fn is_placed(&self, id: EntityId) -> bool {
         let entity = &self.entities[id];
         let in_bank = entity.place.is_some_and(|place| self.is_bank(&place));
-        self.is_shared(id) || entity.kind == Kind::InBank || in_bank
+        self.is_shared(id) || entity.kind == Kind::InBank || in_bank || entity.is_bank_size()
     }
 
     /// Whether a place is in bank 3.
@@ -225,6 +225,7 @@ impl State<'_> {
             _ => {
                 entity.symbol.binding() == elf_core::names::STB_WEAK
                     || entity.name.as_bytes().starts_with(b"__UFT")
+                    || entity.is_bank_size()
             }
         }
     }
@@ -293,6 +294,7 @@ impl State<'_> {
                     let offset = self.literals.get(&owner)?;
                     Some(offset.wrapping_add(entity.map_or(0, |entity| entity.symbol.value)))
                 }
+                (Some(entity), _) if entity.is_bank_size() => Some(nowhere),
                 (Some(entity), _) => Some(entity.value),
                 (None, _) => {
                     let section = object.section_of(query.symbol)?;

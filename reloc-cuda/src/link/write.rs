@@ -170,7 +170,7 @@ pub(super) fn file(
     bytes
 }
 
-/// What is loaded: banks and code, variables, and the headers of this themselves; from `sm_100` on by permission.
+/// What is loaded: banks and code, variables if there are any, and the headers of this themselves; from `sm_100` on by permission.
 fn segments(
     outs: &Outs,
     sections: &Sections,
@@ -196,19 +196,26 @@ fn segments(
         let size = count.saturating_mul(PROGRAM_HEADER);
         Segment { r#type, flags, start: at, file: size, memory: size }
     };
-    let data = span(PT_LOAD, R | W, &[Class::Initialized, Class::NoBits]);
+    const DATA: &[Class] = &[Class::Initialized, Class::NoBits];
+    let has =
+        |classes: &[Class]| sections.order.iter().any(|&id| classes.contains(&outs[id].class));
+    let (has_data, has_banks) = (has(DATA), has(&[Class::Banks]));
+    let data = has_data.then(|| span(PT_LOAD, R | W, DATA));
+    let count = u64::from(has_data).saturating_add(3);
     if sm < 100 {
-        let code = span(PT_LOAD, R | X, &[Class::Banks, Class::Text]);
-        return [itself(PT_PHDR, R | X, 4), code, data, itself(PT_LOAD, R | X, 4)].into();
+        let mut all = Vec::from([itself(PT_PHDR, R | X, count)]);
+        all.push(span(PT_LOAD, R | X, &[Class::Banks, Class::Text]));
+        all.extend(data);
+        all.push(itself(PT_LOAD, R | X, count));
+        return all;
     }
-    let has_banks = sections.order.iter().any(|&id| outs[id].class == Class::Banks);
-    let count = if has_banks { 6 } else { 5 };
+    let count = count.saturating_add(1).saturating_add(has_banks.into());
     let mut all = Vec::from([itself(PT_PHDR, R, count), itself(PT_LOAD, R, count)]);
     if has_banks {
         all.push(span(PT_LOAD, R, &[Class::Banks]));
     }
     all.push(span(PT_LOAD, R | X, &[Class::Text]));
-    all.push(data);
+    all.extend(data);
     all.push(span(PT_LOAD, R, &[Class::LateBanks]));
     all
 }
