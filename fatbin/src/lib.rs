@@ -85,6 +85,7 @@ mod select;
 mod sink;
 mod span;
 mod target;
+mod target_image;
 mod wrapper;
 
 #[cfg(feature = "alloc")]
@@ -115,6 +116,7 @@ pub use search::{Window, Windows};
 pub use select::{Candidate, CudaVersion, Fit, Selected, TargetDevice, select};
 pub use span::Span;
 pub use target::OffloadTarget;
+pub use target_image::{TargetImages, target_images};
 pub use wrapper::{ModuleIds, Wrapper, Wrappers, module_ids, wrappers};
 
 /// The example of `README.md`, as a test.

@@ -10,8 +10,21 @@ pub const BUNDLE_MAGIC: &[u8; 24] = b"__CLANG_OFFLOAD_BUNDLE__";
 /// The section of linked files that has SYCL's images, by Intel's compilers since 2025.3 (measured); before, it was named for the target,
 /// behind [`BUNDLE_MAGIC`].
 pub const SYCL_SECTION: &[u8] = b"OFFLOAD_DEVICE_CODE";
+/// The section of linked files that says where each of SYCL's images is: rows of [`TargetImage`].
+pub const TARGET_IMAGES_SECTION: &[u8] = b".tgtimg";
 /// What a compressed bundle starts with: bytes `CCOB`.
 pub const COMPRESSED_BUNDLE_MAGIC: u32 = 0x424f_4343;
+
+/// Where an image is in memory (clang-offload-wrapper of intel/llvm; measured).
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable, Unaligned)]
+#[repr(C)]
+pub struct TargetImage {
+    /// Pointer to its first byte.
+    pub address: U64,
+    /// Bytes of the image.
+    pub size: U64,
+}
+const _: () = assert!(size_of::<TargetImage>() == 16 && align_of::<TargetImage>() == 1);
 
 /// The header of an OffloadBinary: `OffloadBinary::Header` (llvm/Object/OffloadBinary.h) of versions 1 and 2, without
 /// `InflatedSize`, which version 3 puts after it.

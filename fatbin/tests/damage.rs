@@ -7,7 +7,8 @@
 )]
 
 use fatbin::{
-    Container, Region, Search, descriptor, device_image, host_entries, module_ids, walk, wrappers,
+    Container, Region, Search, descriptor, device_image, host_entries, module_ids, target_images,
+    walk, wrappers,
 };
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -91,6 +92,8 @@ fn everything(bytes: &[u8]) -> usize {
         }
         count(module_ids(&file).is_err());
         host_entries(&file).for_each(|entry| count(entry.is_err()));
+        let images = target_images(&file).into_iter().flatten();
+        images.for_each(|image| count(image.is_err()));
         let image = walk(bytes, Search::Never).find_map(|found| match found.ok()?.container {
             Container::Offload(binary) => binary.images().next()?.ok(),
             _ => None,

@@ -3,7 +3,7 @@
 use super::sink::Sink;
 use fatbin::{
     Container, CudaVersion, Region, Search, TargetDevice, descriptor, device_image, host_entries,
-    module_ids, select, walk, wrappers,
+    module_ids, select, target_images, walk, wrappers,
 };
 
 /// What an image may unpack to, in bytes.
@@ -27,6 +27,7 @@ pub fn run(bytes: &[u8]) {
     }
     sink.debug(module_ids(&file).is_ok());
     host_entries(&file).for_each(|entry| sink.debug(entry.is_ok()));
+    target_images(&file).into_iter().flatten().for_each(|image| sink.debug(image.is_ok()));
     for found in walk(bytes, Search::Never).flatten() {
         let Container::Offload(binary) = found.container else { continue };
         for image in binary.images().flatten().take(4) {

@@ -88,12 +88,19 @@ pub(crate) fn not_looked_into(path: &Path) -> Option<&'static str> {
 #[cfg(feature = "device-code")]
 pub(crate) const NVVM: [u8; 4] = 0x7f4e_43ed_u32.to_le_bytes();
 
+/// What a file of SPIR-V begins with (SPIR-V specification, 2.3).
+#[cfg(feature = "device-code")]
+pub(crate) const SPIRV: [u8; 4] = 0x0723_0203_u32.to_le_bytes();
+
 /// What a file is, if it is device code in no container, and which command is for it.
 #[cfg(feature = "device-code")]
 pub(crate) fn without_container(path: &Path) -> Option<&'static str> {
     match head(path)? {
         head if head.starts_with(&NVVM) => {
             Some("is LTO-IR in no container, which hoist fatbin pack makes")
+        }
+        head if head.starts_with(&SPIRV) => {
+            Some("is SPIR-V in no container, which hoist fatbin offload pack makes")
         }
         head if is_ptx(&head) => Some("is PTX in no container: hoist fatbin ptx shows it"),
         _ => None,

@@ -27,6 +27,8 @@ mod nvvm;
 mod real;
 #[path = "fatbin/runtime.rs"]
 mod runtime;
+#[path = "fatbin/sycl.rs"]
+mod sycl;
 #[path = "fatbin/tools.rs"]
 mod tools;
 
@@ -141,11 +143,15 @@ fn list_says_what_headers_say() {
     // device code in no container
     fs::write(at.join("k.ptx"), "//\n.version 8.0\n.target sm_80\n").expect("a file");
     fs::write(at.join("k.ltoir"), 0x7f4e_43ed_u32.to_le_bytes()).expect("a file");
+    fs::write(at.join("k.spv"), 0x0723_0203_u32.to_le_bytes()).expect("a file");
     for command in ["list", "scan", "extract"] {
         let said = refused(at, &[command, "k.ptx"]);
         assert_eq!(said, "k.ptx: is PTX in no container: hoist fatbin ptx shows it", "{command}");
         let said = refused(at, &[command, "k.ltoir"]);
         let expected = "k.ltoir: is LTO-IR in no container, which hoist fatbin pack makes";
+        assert_eq!(said, expected, "{command}");
+        let said = refused(at, &[command, "k.spv"]);
+        let expected = "k.spv: is SPIR-V in no container, which hoist fatbin offload pack makes";
         assert_eq!(said, expected, "{command}");
     }
     fs::write(at.join("text.xz"), b"\xfd7zXZ\0\0\x04").unwrap();

@@ -233,7 +233,7 @@ fn each_image(
         };
         let result = match found {
             Ok(Container::Region(_) | Container::Cubin(_)) => continue,
-            Ok(container) => images(container, budget, &mut numbered),
+            Ok(container) => images(source.file.bytes(), container, budget, &mut numbered),
             Err(error) => Err(error.into()),
         };
         match result {

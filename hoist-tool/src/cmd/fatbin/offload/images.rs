@@ -1,11 +1,13 @@
 //! The images of LLVM's containers, unpacked where the container is compressed: of one at a time.
 
 use anyhow::Result;
-use fatbin::{Bundle, Container, OffloadBinary, Span};
+use elf_core::File;
+use fatbin::{Bundle, BundleEntry, Container, ImageKind, OffloadBinary, Span, target_images};
 use serde::Serialize;
 
 use super::super::names;
 use crate::budget::Budget;
+use crate::form::SPIRV;
 
 /// An image.
 #[derive(Clone, Debug)]
@@ -64,11 +66,12 @@ impl Image<'_> {
     }
 }
 
-/// Calls `each` with the images of a container, up to its first error. What is unpacked of it goes afterwards.
+/// Calls `each` with the images of a container of `file`, up to its first error. What is unpacked of it goes afterwards.
 ///
 /// # Errors
 /// If the container or an image is damaged, or more is unpacked than is left; `each` was called with the images before it. That of `each`.
 pub(super) fn images(
+    file: &[u8],
     container: Container<'_>,
     budget: &Budget,
     each: &mut dyn FnMut(Image<'_>) -> Result<()>,
@@ -92,6 +95,7 @@ pub(super) fn images(
             let entries = compressed.unpack_into(&mut buffer)?;
             bundle(entries, &mut |image| unpacked(image, at, budget, each))
         }
+        Container::TargetSection(section) => target_section(file, &section, each),
         _ => Ok(()),
     }
 }
@@ -148,4 +152,41 @@ fn bundle(bundle: Bundle<'_>, each: &mut dyn FnMut(Image<'_>) -> Result<()>) -> 
         })?;
     }
     Ok(())
+}
+
+/// The images of a section that is named for a target: those that the file has a table of, or the section as a whole.
+fn target_section(
+    file: &[u8],
+    section: &BundleEntry<'_>,
+    each: &mut dyn FnMut(Image<'_>) -> Result<()>,
+) -> Result<()> {
+    let target = section.target();
+    let mut tell = |image: Span<'_>| {
+        let kind = match image.bytes() {
+            bytes if bytes.starts_with(&SPIRV) => ImageKind::SPIRV,
+            [b'B', b'C', 0xc0, 0xde, ..] => ImageKind::BITCODE,
+            [0x50, 0xed, 0x55, 0xba, ..] => ImageKind::FATBINARY,
+            _ => ImageKind::OBJECT,
+        };
+        each(Image {
+            kind: kind.name().unwrap_or_default().to_owned(),
+            producer: section.kind().to_string(),
+            triple: target.triple.to_string(),
+            arch: target.arch.to_string(),
+            ..plain("target section", image)
+        })
+    };
+    let whole = section.image;
+    let end = |span: Span<'_>| span.at().saturating_add(span.size());
+    let mut is_listed = false;
+    if let Ok(file) = File::parse(file) {
+        for image in target_images(&file)? {
+            let image = image?;
+            if image.at() >= whole.at() && end(image) <= end(whole) {
+                is_listed = true;
+                tell(image)?;
+            }
+        }
+    }
+    if is_listed { Ok(()) } else { tell(whole) }
 }
