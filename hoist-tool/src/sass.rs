@@ -8,7 +8,7 @@ mod tool;
 pub use blocks::{Block, blocks};
 pub use code::{Code, Instruction, SourceLine, parse};
 pub use picture::{dot, outline, svg};
-pub use tool::{DisasmOptions, disassemble, find_tool};
+pub use tool::{DisasmOptions, disassemble, find_tool, nvdisasm};
 
 #[cfg(test)]
 mod tests {

@@ -186,44 +186,36 @@ fn cuobjdump_extracts_and_shows_code() {
             "{name:?}"
         );
     }
-    // instructions: all but operands that a linker or driver is to fill, which are shown by name
+    // instructions, of all functions and of one that is named
     let (mut instructions, mut named) = (0, 0);
     // each is a process of each tool for every cubin in it
     let step = if env::var_os("HOIST_NVIDIA_TOOLS").is_some() { 1 } else { 8 };
     for file in files().into_iter().step_by(step) {
-        let theirs = run(&cuobjdump, &["-sass"], &file);
-        let ours = hoist(&["cuobjdump", "-sass"])
-            .arg(&file)
-            .env("NVDISASM", &nvdisasm)
-            .output()
-            .expect("hoist runs");
-        let (theirs, ours) = (lines(&theirs), lines(&ours));
-        let code =
-            |line: &&String| line.trim_start().starts_with("/*") || line.contains("Function : ");
-        let (theirs, ours): (Vec<_>, Vec<_>) =
-            (theirs.iter().filter(code).collect(), ours.iter().filter(code).collect());
-        if theirs.is_empty() {
-            continue;
+        let both = |options: &[&str]| {
+            let ours = hoist(&["cuobjdump", "-sass"])
+                .args(options)
+                .arg(&file)
+                .env("NVDISASM", &nvdisasm)
+                .output()
+                .expect("hoist runs");
+            let theirs = run(&cuobjdump, &[&["-sass"], options].concat(), &file);
+            (String::from_utf8(theirs.stdout).unwrap(), String::from_utf8(ours.stdout).unwrap())
+        };
+        let (theirs, ours) = both(&[]);
+        if !theirs.contains("/*0000*/") {
+            continue; // of architectures that it gave up
         }
-        assert_eq!(theirs.len(), ours.len(), "{}", file.display());
-        for (their, our) in theirs.iter().zip(&ours) {
-            instructions += 1;
-            let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-            if words(their) == words(our) {
-                continue;
-            }
-            let encoding = |line: &str| line.rsplit("/*").next().map(str::to_owned);
-            assert_eq!(encoding(their), encoding(our), "{}: {our}", file.display());
-            let is_named = our.contains('@')
-                || our.contains("`(")
-                || our.contains("fun_")
-                || our.contains("...");
-            assert!(is_named, "{}: {our}, cuobjdump says {their}", file.display());
-            named += 1;
-        }
+        let theirs: Vec<_> = theirs.lines().collect();
+        let ours: Vec<_> = ours.lines().collect();
+        assert_eq!(theirs, ours, "{}", file.display());
+        instructions += theirs.len();
+        let name = theirs.iter().find_map(|line| line.trim_start().strip_prefix("Function : "));
+        let (theirs, ours) = both(&["-fun", name.expect("a function")]);
+        assert_eq!(theirs, ours, "{}", file.display());
+        named += 1;
     }
-    println!("{instructions} lines of code, {named} with operands by name");
-    assert!(instructions >= 1000, "{instructions} lines of code, expected 1000");
+    println!("{instructions} lines of code, {named} files of which one function was shown");
+    assert!(instructions >= 1000 && named >= 5, "{instructions} lines of code, {named} files");
 }
 
 #[test]

@@ -23,9 +23,6 @@ pub struct Instruction {
     pub labels: Vec<String>,
     /// As nvdisasm writes it.
     pub text: String,
-    /// Whether nothing stands between the instruction and its semicolon, as nvdisasm writes it.
-    #[serde(skip)]
-    pub is_tight: bool,
     /// Live registers by kind (`GPR`, `UGPR`, `PRED`), if that was asked for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub live: BTreeMap<String, u32>,
@@ -93,7 +90,7 @@ pub fn parse(text: &str) -> Vec<Code> {
             all.push(code.unwrap_or_default());
         } else if let Some(found) = line.strip_prefix("//##").and_then(source_line) {
             source.push(found);
-        } else if let Some((offset, text, is_tight)) = instruction(line) {
+        } else if let Some((offset, text)) = instruction(line) {
             let live = kinds.iter().zip(&cells);
             let live = live.filter_map(|(kind, cell)| Some((kind.clone(), cell.parse().ok()?)));
             let (labels, source) = (std::mem::take(&mut labels), std::mem::take(&mut source));
@@ -102,7 +99,6 @@ pub fn parse(text: &str) -> Vec<Code> {
                     offset,
                     labels,
                     text: text.to_owned(),
-                    is_tight,
                     live: live.collect(),
                     source,
                 });
@@ -138,10 +134,9 @@ fn source_line(line: &str) -> Option<SourceLine> {
 }
 
 /// `/*00d0*/ EXIT ;`.
-fn instruction(line: &str) -> Option<(u64, &str, bool)> {
+fn instruction(line: &str) -> Option<(u64, &str)> {
     let (offset, text) = line.strip_prefix("/*")?.split_once("*/")?;
     let offset = u64::from_str_radix(offset, 16).ok()?;
     let text = text.split("/*").next().unwrap_or_default().trim();
-    let text = text.trim_end_matches(';');
-    Some((offset, text.trim_end(), !text.ends_with(' ')))
+    Some((offset, text.trim_end_matches(';').trim_end()))
 }

@@ -18,8 +18,6 @@ pub struct DisasmOptions {
     pub live: bool,
     /// Lines of the source.
     pub lines: bool,
-    /// What stands behind the last instruction.
-    pub padding: bool,
 }
 
 /// Functions that are named to nvdisasm: more are asked for by asking for all.
@@ -77,9 +75,7 @@ pub fn disassemble(cubin: &[u8], symbols: &[u32], options: DisasmOptions) -> Res
             }
         }
     }
-    if !options.padding {
-        code.iter_mut().for_each(Code::trim);
-    }
+    code.iter_mut().for_each(Code::trim);
     if !options.lines {
         let all = code.iter_mut().flat_map(|code| &mut code.instructions);
         all.for_each(|one| one.source.clear());
@@ -88,6 +84,23 @@ pub fn disassemble(cubin: &[u8], symbols: &[u32], options: DisasmOptions) -> Res
 }
 
 fn run(cubin: &[u8], symbols: &[u32], words: &[&str], options: DisasmOptions) -> Result<String> {
+    let numbers: Vec<_> = symbols.iter().map(|index| format!("{index:#x}")).collect();
+    let numbers = numbers.join(",");
+    let mut all = vec!["-c"];
+    if options.lines || options.live {
+        all.extend(words);
+    }
+    if !symbols.is_empty() && symbols.len() <= NAMED {
+        all.extend(["-fun", &numbers]);
+    }
+    nvdisasm(cubin, &all)
+}
+
+/// What nvdisasm prints of a cubin, or of code, with these options.
+///
+/// # Errors
+/// If nvdisasm is not installed, or refuses.
+pub fn nvdisasm(bytes: &[u8], words: &[&str]) -> Result<String> {
     let Some(tool) = find_tool("nvdisasm", "NVDISASM") else {
         bail!(
             "nvdisasm is not installed: it shows machine code of CUDA, and comes with the CUDA toolkit (NVDISASM may name it) and \
@@ -95,17 +108,9 @@ fn run(cubin: &[u8], symbols: &[u32], words: &[&str], options: DisasmOptions) ->
         );
     };
     let mut file = tempfile::NamedTempFile::new().context("a temporary file")?;
-    file.write_all(cubin).context("a temporary file")?;
+    file.write_all(bytes).context("a temporary file")?;
     let mut command = Command::new(&tool);
-    command.arg("-c");
-    if options.lines || options.live {
-        command.args(words);
-    }
-    if !symbols.is_empty() && symbols.len() <= NAMED {
-        let numbers: Vec<_> = symbols.iter().map(|index| format!("{index:#x}")).collect();
-        command.args(["-fun", &numbers.join(",")]);
-    }
-    let output = command.arg(file.path()).stdin(Stdio::null()).output();
+    let output = command.args(words).arg(file.path()).stdin(Stdio::null()).output();
     let output = output.with_context(|| tool.display().to_string())?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr);

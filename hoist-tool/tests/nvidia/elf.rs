@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use super::{files, root, run, tool};
 
-/// Lines of `-elf` without what is left out: debug information, unwind tables, and empty lines at the end.
+/// Lines of `-elf` without what is left out: debug information, but for tables of unwinding, and empty lines at the end.
 fn elf_lines(output: &Output) -> Vec<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let (mut shown, mut is_out) = (Vec::new(), false);
@@ -22,7 +22,8 @@ fn elf_lines(output: &Output) -> Vec<String> {
                 ".rel.nv_debug",
                 ".rela.nv_debug",
             ];
-            is_out = starts.iter().any(|start| name.starts_with(start));
+            let is_frames = name.split('\t').next().is_some_and(|it| it.ends_with(".debug_frame"));
+            is_out = !is_frames && starts.iter().any(|start| name.starts_with(start));
         }
         if !is_out {
             shown.push(line.to_owned());

@@ -272,7 +272,7 @@ impl View {
         let symbols: Vec<_> = functions.iter().map(Function::index).collect();
         let is_all = wanted.is_empty() && filter.limit.is_none();
         let asked: &[u32] = if is_all { &[] } else { &symbols };
-        let options = DisasmOptions { live: self.live, lines: self.lines, padding: false };
+        let options = DisasmOptions { live: self.live, lines: self.lines };
         let code = disassemble(bytes, asked, options)
             .map_err(|error| anyhow!("{}: {}", image.place, in_words(&error)))?;
         let by_name: HashMap<_, _> =

@@ -1,5 +1,5 @@
-//! `-elf`: header, sections, symbols, contents, notes, attributes and relocations as cuobjdump prints them. Debug information is left
-//! out.
+//! `-elf`: header, sections, symbols, contents, notes, attributes and relocations as cuobjdump prints them, and tables of unwinding. Other debug
+//! information is left out.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -21,11 +21,13 @@ use crate::cmd::show::Dump;
 
 mod actions;
 mod attributes;
+mod frames;
 mod notes;
 mod words;
 
 use actions::actions;
 use attributes::value;
+use frames::frames;
 use notes::notes;
 
 /// Prints all of a cubin.
@@ -62,6 +64,12 @@ pub(super) fn elf(bytes: &[u8], sm: Sm, out: &mut dyn Write) -> Result<()> {
         contents(&cubin, section, name(section), memory.get(index).copied(), out)?;
         let is_told = !is_debug(name(section)) || name(section) == ".debug_frame";
         let mut of_it = records_of.remove(index).filter(|_| is_told).unwrap_or_default();
+        if name(section) == ".debug_frame" {
+            writeln!(out, "\n.section .debug_frame")?;
+            if section.file_size() != 0 {
+                frames(file.section_data(section)?, &names_at(&cubin, &of_it)?, out)?;
+            }
+        }
         // REL, RELA, CUDA_RESOLVED_RELA
         of_it.sort_by_key(|records| type_of(records).len());
         for records in of_it {
@@ -93,11 +101,12 @@ fn type_of(section: &SectionHeader) -> &'static str {
 fn header(cubin: &Cubin<'_>, sm: Sm, out: &mut dyn Write) -> Result<()> {
     let target = cubin.target();
     let header = cubin.file().header();
+    let suffix = if sm.suffix == Suffix::Specific { "a" } else { "" };
     if target.form == HeaderForm::V7 {
         let (bits, number) = (if target.is_64 { 64 } else { 32 }, header.r#type);
-        let (abi, sm, flags) = (header.abi_version, sm.number, header.flags);
+        let (abi, flags) = (header.abi_version, header.flags);
         let toolkit = target.toolkit.map_or(0, |toolkit| toolkit.0);
-        let head = format!("{bits}bit elf: type={number}, abi={abi}, sm={sm}");
+        let head = format!("{bits}bit elf: type={number}, abi={abi}, sm={}{suffix}", sm.number);
         return Ok(writeln!(out, "\n{head}, toolkit={toolkit}, flags = {flags:#x}")?);
     }
     let stage = match target.stage {
@@ -105,7 +114,6 @@ fn header(cubin: &Cubin<'_>, sm: Sm, out: &mut dyn Write) -> Result<()> {
         LinkStage::Linked => "ET_EXEC",
         LinkStage::Other(_) => "ET_NONE",
     };
-    let suffix = if sm.suffix == Suffix::Specific { "a" } else { "" };
     let bits = if target.is_64 { 64 } else { 32 };
     let (abi, flags) = (header.abi_version, header.flags);
     write!(out, "\n{bits}-bit ELF: type={stage}, ABI={abi}, sm={}{suffix}", sm.number)?;
@@ -228,7 +236,6 @@ fn contents(
             Ok(())
         }
         SHT_CUDA_RELOCINFO => actions(file.section_data(section)?, name, out),
-        _ if name == ".debug_frame" && section.size == 0 => Ok(writeln!(out, "\n.section {name}")?),
         _ => Ok(()),
     }
 }
@@ -294,6 +301,17 @@ fn words(bytes: &[u8], out: &mut dyn Write) -> Result<()> {
         writeln!(out)?;
     }
     Ok(())
+}
+
+/// Names of symbols by the offsets at which relocations put their addresses.
+fn names_at(cubin: &Cubin<'_>, tables: &[&SectionHeader]) -> Result<HashMap<u64, String>> {
+    let mut names = HashMap::new();
+    for table in tables {
+        for row in cubin.file().relocations(table)?.iter().flat_map(|rows| rows.iter()) {
+            names.insert(row.offset, cubin.symbol(row.symbol)?.1.to_string());
+        }
+    }
+    Ok(names)
 }
 
 fn relocations(
