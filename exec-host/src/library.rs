@@ -274,7 +274,7 @@ impl<'s> LibraryLoader<'s> {
         in_file: Option<&OpenFile<'_>>,
         path: Option<&Path>,
     ) -> Result<Library, Error> {
-        opens::open_out_of_bytes(joins::open, plug_ins::is_handle);
+        opens::open_out_of_bytes(joins::open);
         dlsym::open_by(plug_ins::stands_for);
         let mut symbols = self.symbols.unwrap_or_else(|| Box::new(()));
         let mut given = Given {

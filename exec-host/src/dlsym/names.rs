@@ -38,9 +38,18 @@ type OfLibraries = fn(Place, SymbolReference<'_>, u64) -> Option<Option<u64>>;
 /// Who answers code of libraries, once there are any.
 static OF_LIBRARIES: OnceLock<OfLibraries> = OnceLock::new();
 
-/// Has code of libraries answered by `find`.
-pub(crate) fn answer_libraries(find: OfLibraries) {
+/// Says whether a handle is that of a library out of bytes that code has opened.
+static IS_OPEN: OnceLock<fn(usize) -> bool> = OnceLock::new();
+
+/// Has code of libraries answered by `find`, and that of the dynamic loader's where `is_open` says that a handle is not of that.
+pub(crate) fn answer_libraries(find: OfLibraries, is_open: fn(usize) -> bool) {
     OF_LIBRARIES.get_or_init(|| find);
+    IS_OPEN.get_or_init(|| is_open);
+}
+
+/// Whether a handle is that of a library out of bytes.
+pub(crate) extern "C" fn is_open(handle: *mut c_void) -> bool {
+    IS_OPEN.get().is_some_and(|is_open| is_open(handle.addr()))
 }
 
 /// What a load shows.

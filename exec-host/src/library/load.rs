@@ -38,7 +38,7 @@ pub(crate) unsafe fn load(
     folder: Option<&Path>,
 ) -> Result<Held, Error> {
     unwind::prepare();
-    names::answer_libraries(inside::find);
+    names::answer_libraries(inside::find, plug_ins::is_handle);
     // SAFETY: as the caller guarantees.
     let nodes = unsafe { group::collect(content, given, folder) }?;
     versions::check(&nodes)?;

@@ -27,13 +27,9 @@ type OpenOutOfBytes = unsafe fn(Option<&Held>, Wanted<'_>) -> Option<*mut c_void
 /// Who opens those, once there are any.
 static OUT_OF_BYTES: OnceLock<OpenOutOfBytes> = OnceLock::new();
 
-/// Says whether a handle is one that these were given.
-static IS_OPEN: OnceLock<fn(usize) -> bool> = OnceLock::new();
-
-/// Has libraries out of bytes opened by `open`, whose handles are those of which `is_open` says it.
-pub(super) fn open_out_of_bytes(open: OpenOutOfBytes, is_open: fn(usize) -> bool) {
+/// Has libraries out of bytes opened by `open`.
+pub(super) fn open_out_of_bytes(open: OpenOutOfBytes) {
     OUT_OF_BYTES.get_or_init(|| open);
-    IS_OPEN.get_or_init(|| is_open);
 }
 
 /// `dlopen`, called from `caller`.
@@ -81,11 +77,6 @@ pub(crate) unsafe extern "C" fn open_of_process(name: *const c_char, flags: c_in
     // SAFETY: forgets what is said of what was looked for on the way.
     unsafe { libc::dlerror() };
     opened.unwrap_or(core::ptr::null_mut())
-}
-
-/// Whether a handle is that of a library out of bytes.
-pub(crate) extern "C" fn is_open(handle: *mut c_void) -> bool {
-    IS_OPEN.get().is_some_and(|is_open| is_open(handle.addr()))
 }
 
 /// What code at `caller` opens by this name, if that is a library with folders, or with `$ORIGIN` in the name; null if it cannot be opened,

@@ -15,7 +15,7 @@ pub(crate) unsafe extern "C" fn dlvsym() {
     naked_asm!("endbr64", "mov rcx, [rsp]", "jmp {find}", find = sym crate::dlsym::names::find_version)
 }
 
-/// `dlsym` of libraries of the dynamic loader: [`find`](crate::dlsym::names::find) of what [`is_open`](crate::library::opens::is_open), the C library's function
+/// `dlsym` of libraries of the dynamic loader: [`find`](crate::dlsym::names::find) of what [`is_open`](crate::dlsym::names::is_open), the C library's function
 /// of all else, which finds the caller's return address as if it had been called.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn of_process() {
@@ -31,7 +31,7 @@ pub(crate) unsafe extern "C" fn of_process() {
         "test al, al",
         "jnz {own}",
         "jmp {real}",
-        is_open = sym crate::library::opens::is_open,
+        is_open = sym crate::dlsym::names::is_open,
         own = sym dlsym,
         real = sym libc::dlsym,
     )
@@ -53,7 +53,7 @@ pub(crate) unsafe extern "C" fn version_of_process() {
         "test al, al",
         "jnz {own}",
         "jmp {real}",
-        is_open = sym crate::library::opens::is_open,
+        is_open = sym crate::dlsym::names::is_open,
         own = sym dlvsym,
         real = sym libc::dlvsym,
     )
