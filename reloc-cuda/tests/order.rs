@@ -22,9 +22,9 @@ const PROGRAMS: [(&str, &str, &str, &[&str]); 14] = [
     ("tensor", "13.5-sm_100a", "tensor-13.5-sm_100a", &[]),
     // by nvlink 13.0, which says otherwise what the code goes with
     ("gpu", "13.0-sm_90", "gpu_linked-13.0-sm_90", &[".nv.compat"]),
-    // attributes of a function that took the place of a weak one; a section of variables; its own version, where objects say none
-    ("shapes", "12.9-sm_80", "shapes-13.5-sm_80", &["sections", "symbols", ".note.nv.cuinfo"]),
-    ("shapes", "13.5-sm_90", "shapes-13.5-sm_90", &["sections", "symbols"]),
+    // a section of variables; its own version, where objects say none
+    ("shapes", "12.9-sm_80", "shapes-13.5-sm_80", &["symbols", ".note.nv.cuinfo"]),
+    ("shapes", "13.5-sm_90", "shapes-13.5-sm_90", &["symbols"]),
     // parameter banks with the words of textures
     ("places", "13.5-sm_100", "places-13.5-sm_100", &["sections", "segments", "symbols"]),
 ];
