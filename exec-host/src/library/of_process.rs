@@ -67,6 +67,9 @@ pub(super) fn lead(libraries: &[Held]) {
     if words.is_empty() {
         return;
     }
+    // the words that take handles before those that give them
+    let opens = own(c"dlopen");
+    words.sort_by_key(|(_, function)| Some(*function) == opens);
     keep_this_library();
     for (place, function) in words {
         // SAFETY: the library is kept by those that need it; our function does what the word's does, and more.

@@ -15,50 +15,40 @@ pub(crate) unsafe extern "C" fn dlvsym() {
     naked_asm!("hint #34", "mov x3, x30", "b {find}", find = sym crate::dlsym::names::find_version)
 }
 
-/// `dlsym` of libraries of the dynamic loader: [`find`](crate::dlsym::names::find) of what [`is_open`](crate::dlsym::names::is_open), the C library's function
-/// of all else, which finds the caller's return address as if it had been called.
+/// The first of two functions for handles of which [`is_open`](crate::dlsym::names::is_open), the second, the C library's, for all others: that
+/// one finds the caller's return address as if it had been called.
+macro_rules! by_handle {
+    ($own:path, $real:path) => {
+        naked_asm!(
+            "hint #34",
+            "stp x29, x30, [sp, #-48]!",
+            "mov x29, sp",
+            "stp x0, x1, [sp, #16]",
+            "str x2, [sp, #32]",
+            "bl {is_open}",
+            "mov x3, x0",
+            "ldr x2, [sp, #32]",
+            "ldp x0, x1, [sp, #16]",
+            "ldp x29, x30, [sp], #48",
+            "tbnz w3, #0, 2f",
+            "b {real}",
+            "2: b {own}",
+            is_open = sym crate::dlsym::names::is_open,
+            own = sym $own,
+            real = sym $real,
+        )
+    };
+}
+
+/// `dlsym` of libraries of the dynamic loader.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn of_process() {
-    naked_asm!(
-        "hint #34",
-        "stp x29, x30, [sp, #-48]!",
-        "mov x29, sp",
-        "stp x0, x1, [sp, #16]",
-        "str x2, [sp, #32]",
-        "bl {is_open}",
-        "mov x3, x0",
-        "ldr x2, [sp, #32]",
-        "ldp x0, x1, [sp, #16]",
-        "ldp x29, x30, [sp], #48",
-        "tbnz w3, #0, 2f",
-        "b {real}",
-        "2: b {own}",
-        is_open = sym crate::dlsym::names::is_open,
-        own = sym dlsym,
-        real = sym libc::dlsym,
-    )
+    by_handle!(dlsym, libc::dlsym)
 }
 
 /// The same of `dlvsym`.
 #[cfg(target_env = "gnu")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn version_of_process() {
-    naked_asm!(
-        "hint #34",
-        "stp x29, x30, [sp, #-48]!",
-        "mov x29, sp",
-        "stp x0, x1, [sp, #16]",
-        "str x2, [sp, #32]",
-        "bl {is_open}",
-        "mov x3, x0",
-        "ldr x2, [sp, #32]",
-        "ldp x0, x1, [sp, #16]",
-        "ldp x29, x30, [sp], #48",
-        "tbnz w3, #0, 2f",
-        "b {real}",
-        "2: b {own}",
-        is_open = sym crate::dlsym::names::is_open,
-        own = sym dlvsym,
-        real = sym libc::dlvsym,
-    )
+    by_handle!(dlvsym, libc::dlvsym)
 }

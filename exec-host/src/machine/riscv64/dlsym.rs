@@ -15,54 +15,42 @@ pub(crate) unsafe extern "C" fn dlvsym() {
     naked_asm!("mv a3, ra", "tail {find}", find = sym crate::dlsym::names::find_version)
 }
 
-/// `dlsym` of libraries of the dynamic loader: [`find`](crate::dlsym::names::find) of what [`is_open`](crate::dlsym::names::is_open), the C library's function
-/// of all else, which finds the caller's return address as if it had been called.
+/// The first of two functions for handles of which [`is_open`](crate::dlsym::names::is_open), the second, the C library's, for all others: that
+/// one finds the caller's return address as if it had been called.
+macro_rules! by_handle {
+    ($own:path, $real:path) => {
+        naked_asm!(
+            "addi sp, sp, -32",
+            "sd ra, 24(sp)",
+            "sd a0, 16(sp)",
+            "sd a1, 8(sp)",
+            "sd a2, 0(sp)",
+            "call {is_open}",
+            "mv a3, a0",
+            "ld ra, 24(sp)",
+            "ld a0, 16(sp)",
+            "ld a1, 8(sp)",
+            "ld a2, 0(sp)",
+            "addi sp, sp, 32",
+            "bnez a3, 2f",
+            "tail {real}",
+            "2: tail {own}",
+            is_open = sym crate::dlsym::names::is_open,
+            own = sym $own,
+            real = sym $real,
+        )
+    };
+}
+
+/// `dlsym` of libraries of the dynamic loader.
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn of_process() {
-    naked_asm!(
-        "addi sp, sp, -32",
-        "sd ra, 24(sp)",
-        "sd a0, 16(sp)",
-        "sd a1, 8(sp)",
-        "sd a2, 0(sp)",
-        "call {is_open}",
-        "mv a3, a0",
-        "ld ra, 24(sp)",
-        "ld a0, 16(sp)",
-        "ld a1, 8(sp)",
-        "ld a2, 0(sp)",
-        "addi sp, sp, 32",
-        "bnez a3, 2f",
-        "tail {real}",
-        "2: tail {own}",
-        is_open = sym crate::dlsym::names::is_open,
-        own = sym dlsym,
-        real = sym libc::dlsym,
-    )
+    by_handle!(dlsym, libc::dlsym)
 }
 
 /// The same of `dlvsym`.
 #[cfg(target_env = "gnu")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn version_of_process() {
-    naked_asm!(
-        "addi sp, sp, -32",
-        "sd ra, 24(sp)",
-        "sd a0, 16(sp)",
-        "sd a1, 8(sp)",
-        "sd a2, 0(sp)",
-        "call {is_open}",
-        "mv a3, a0",
-        "ld ra, 24(sp)",
-        "ld a0, 16(sp)",
-        "ld a1, 8(sp)",
-        "ld a2, 0(sp)",
-        "addi sp, sp, 32",
-        "bnez a3, 2f",
-        "tail {real}",
-        "2: tail {own}",
-        is_open = sym crate::dlsym::names::is_open,
-        own = sym dlvsym,
-        real = sym libc::dlvsym,
-    )
+    by_handle!(dlvsym, libc::dlvsym)
 }
