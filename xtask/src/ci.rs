@@ -53,7 +53,7 @@ const FIRST: &[Words] = &[
 /// own, and compile while it does.
 const BESIDE: &[Words] = &[
     &["web", "--test", "--skip-missing"],
-    &["fuzz", "--runs", "100000", "--seconds", "20", "--skip-missing"],
+    &["fuzz", "--runs", "100000", "--seconds", "10", "--skip-missing"],
     &["python", "--strict", "--skip-missing"],
 ];
 
