@@ -1,4 +1,4 @@
-"""What others make of this package, and this package of theirs: type checkers, llvmlite, Numba, cffi."""
+"""What others make of this package, and this package of theirs: type checkers, llvmlite, Numba, TVM, cffi."""
 
 from __future__ import annotations
 
@@ -71,6 +71,12 @@ def test_the_cache_of_numba_runs():
     if importlib.util.find_spec("numba") is None:
         skip("test_the_cache_of_numba_runs", "numba")
     assert example("numba_cache.py") == "3.375 True\n"
+
+
+def test_operators_of_tvm_run():
+    if importlib.util.find_spec("tvm") is None:
+        skip("test_operators_of_tvm_run", "tvm")
+    assert example("tvm_objects.py") == "[3.0, 6.0, 9.0]\n-1\n"
 
 
 def test_modules_of_cffi_need_no_linker():

@@ -20,6 +20,7 @@ const NEIGHBOURS: &[(&str, &str)] = &[
     ("llvmlite", "llvmlite>=0.45,<1"),
     ("mypy", "mypy>=2,<3"),
     ("pandas", "pandas>=2,<4"),
+    ("tvm", "apache-tvm>=0.25,<1"),
 ];
 
 /// Versions of tinygrad that tests run with: those of the last year.
