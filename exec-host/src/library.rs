@@ -57,6 +57,7 @@ mod joins;
 mod late;
 mod later;
 mod library_file;
+pub(crate) mod link_map;
 mod load;
 mod loaded;
 mod members;

@@ -158,6 +158,32 @@ fn the_scope_of_a_load() {
     assert_eq!(words, "needs libhoist-scope-left.so: symbol nowhere is undefined");
 }
 
+/// What was opened for all is asked before what a library needs, as long as it is open; what was opened for itself is not. Of libraries with many
+/// symbols it is found out beforehand which were.
+#[test]
+fn what_was_opened_for_all() {
+    let libraries = Libraries::new("for-all");
+    for (name, number) in [("shown", 1), ("hidden", 2), ("needed", 3)] {
+        let source = format!(
+            "long which(void) {{ return {number}; }} long {name}_which(void) {{ return {number}; }}"
+        );
+        libraries.add(name, &source, &[], &[]);
+    }
+    for (name, count) in [("few", 1), ("many", 2000)] {
+        let own =
+            (0..count).map(|number| format!("long {name}{number}(void) {{ return {number}; }}"));
+        let own: String = own.collect();
+        let source = format!("long which(void); {own} long probe(void) {{ return which(); }}");
+        libraries.add(name, &source, &["needed"], &[]);
+    }
+    let _hidden = Opened::new(&libraries.path("hidden")).unwrap();
+    assert_eq!(["few", "many"].map(|name| libraries.probe(name)), [3, 3]);
+    let shown = Opened::with(&libraries.path("shown"), libc::RTLD_NOW | libc::RTLD_GLOBAL).unwrap();
+    assert_eq!(["few", "many"].map(|name| libraries.probe(name)), [1, 1]);
+    drop(shown);
+    assert_eq!(["few", "many"].map(|name| libraries.probe(name)), [3, 3]);
+}
+
 /// A variable that all share is that of the library that comes first, in the load and in those after it.
 #[test]
 fn unique_variables_of_a_load() {

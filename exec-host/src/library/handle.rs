@@ -1,5 +1,6 @@
 //! Libraries that the dynamic loader has loaded, and their symbols by name and version.
 
+use super::link_map::LinkMap;
 use crate::c_library;
 use crate::descriptions::{self, LINKED_STATICALLY, is_linked_statically};
 use crate::machine;
@@ -8,8 +9,8 @@ use core::ffi::{CStr, c_char, c_int, c_void};
 use core::marker::PhantomData;
 use core::ops::{ControlFlow, Range};
 use elf_core::names::{
-    DT_AUXILIARY, DT_FILTER, DT_NEEDED, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERSYM,
-    VER_NDX_GLOBAL, VER_NDX_LOCAL,
+    DT_AUXILIARY, DT_FILTER, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERSYM, VER_NDX_GLOBAL,
+    VER_NDX_LOCAL,
 };
 use exec_core::sync::{OnceLock, hold};
 use std::ffi::CString;
@@ -99,7 +100,7 @@ impl Handle {
         let map = unsafe { map.read() };
         // SAFETY: the name of a symbol ends in NUL.
         let is_it = !info.dli_sname.is_null() && unsafe { CStr::from_ptr(info.dli_sname) } == name;
-        if !is_it || map.dynamic.is_null() {
+        if !is_it {
             return None;
         }
         let [symbols, versions] = map.values([DT_SYMTAB, DT_VERSYM]);
@@ -155,7 +156,7 @@ impl Handle {
 
     /// An address inside of the library.
     pub(crate) fn inside(&self) -> Option<u64> {
-        self.map().map(|map| map.dynamic.addr() as u64).filter(|address| *address != 0)
+        self.map().and_then(|map| map.dynamic())
     }
 
     /// Whether it is the program or what that was linked to, which nobody closes.
@@ -166,14 +167,12 @@ impl Handle {
 
     /// Whether one that it needs is asked before it.
     pub(crate) fn has_stand_ins(&self) -> bool {
-        let map = self.map().filter(|map| !map.dynamic.is_null());
-        map.is_some_and(|map| map.values([DT_AUXILIARY, DT_FILTER]) != [None; 2])
+        self.map().is_some_and(|map| map.values([DT_AUXILIARY, DT_FILTER]) != [None; 2])
     }
 
     /// The versions that it defines; nothing if its symbols have none.
     pub(crate) fn versions(&self) -> Option<DefinedVersions<'_>> {
-        let map = self.map().filter(|map| !map.dynamic.is_null())?;
-        let [strings, first] = map.values([DT_STRTAB, DT_VERDEF]);
+        let [strings, first] = self.map()?.values([DT_STRTAB, DT_VERDEF]);
         Some(DefinedVersions { strings: strings?, first: first?, library: PhantomData })
     }
 
@@ -186,29 +185,22 @@ impl Handle {
         let place = core::ptr::with_exposed_provenance(address as usize);
         let map = c_library::link_map_at(place)?.cast::<LinkMap>();
         // SAFETY: it is good as long as the library is open, which has just been found.
-        let name = unsafe { map.read() }.name;
+        let map = unsafe { map.read() };
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD;
-        (!name.is_null()).then(|| Self::open(name, flags).ok()).flatten().map(|it| (range, it))
+        Some((range, Self::open(map.name()?.as_ptr(), flags).ok()?))
     }
 
     /// The libraries that it needs, in order, and whether they are asked before it. They are loaded already.
     pub(crate) fn leads(&self) -> Vec<(Self, bool)> {
-        let Some(map) = self.map().filter(|map| !map.dynamic.is_null()) else { return Vec::new() };
-        let mut names = Vec::new();
-        map.each(|tag, value| {
-            if let DT_NEEDED | DT_AUXILIARY | DT_FILTER = tag {
-                names.push((value, tag != DT_NEEDED));
-            }
-        });
-        let [Some(strings)] = map.values([DT_STRTAB]) else { return Vec::new() };
-        let open = |(name, is_before): (u64, bool)| {
-            let name = strings.wrapping_add(name) as usize;
-            let name = core::ptr::with_exposed_provenance::<c_char>(name);
-            // the name ends in NUL, in the string table of a loaded library
-            let opened = Self::open(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD).ok()?;
-            Some((opened, is_before))
+        let mut all = Vec::new();
+        if let Some(map) = self.map() {
+            map.each_needed(|name, is_before| all.push((name.as_ptr(), is_before)));
+        }
+        // the names are in the string table of a library that is open
+        let open = |(name, is_before): (*const c_char, bool)| {
+            Some((Self::open(name, libc::RTLD_LAZY | libc::RTLD_NOLOAD).ok()?, is_before))
         };
-        names.into_iter().filter_map(open).collect()
+        all.into_iter().filter_map(open).collect()
     }
 }
 
@@ -243,63 +235,6 @@ impl DefinedVersions<'_> {
             }
             at = at.wrapping_add(next.into());
         }
-    }
-}
-
-/// The beginning of a `struct link_map` (<link.h>).
-#[repr(C)]
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct LinkMap {
-    /// What is added to addresses of its file.
-    bias: usize,
-    name: *const c_char,
-    dynamic: *const [usize; 2],
-}
-
-impl LinkMap {
-    /// What is added to addresses of its file.
-    pub(crate) const fn bias(&self) -> u64 {
-        self.bias as u64
-    }
-
-    /// Gives `f` each entry of the dynamic section, which is there: tag and value.
-    fn each(&self, mut f: impl FnMut(u64, u64)) {
-        let mut entry = self.dynamic;
-        loop {
-            // SAFETY: the entries of a loaded library are there up to the one that ends them.
-            let [tag, value] = unsafe { entry.read() }.map(|word| word as u64);
-            if tag == DT_NULL {
-                return;
-            }
-            f(tag, value);
-            entry = entry.wrapping_add(1);
-        }
-    }
-
-    /// The addresses that entries with these tags say.
-    fn values<const N: usize>(&self, tags: [u64; N]) -> [Option<u64>; N] {
-        let mut found = [None; N];
-        self.each(|tag, value| {
-            for (wanted, place) in tags.iter().zip(&mut found) {
-                if *wanted == tag {
-                    // the loader may have added the bias
-                    let bias = if value < self.bias() { self.bias() } else { 0 };
-                    *place = Some(value.wrapping_add(bias));
-                }
-            }
-        });
-        found
-    }
-
-    /// That of a library.
-    ///
-    /// # Safety
-    /// The handle is open.
-    pub(crate) unsafe fn of(handle: *mut c_void) -> Option<Self> {
-        // SAFETY: the handle is open.
-        let map = unsafe { c_library::dlinfo_link_map(handle) }.cast::<Self>();
-        // SAFETY: the link map lives as long as the library is open.
-        (!map.is_null()).then(|| unsafe { map.read() })
     }
 }
 

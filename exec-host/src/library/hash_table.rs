@@ -16,7 +16,7 @@ pub(super) struct Table {
 impl Table {
     /// Whether the filter lets a hash pass, whatever its lowest bit is: of names that are not there it does few.
     #[inline]
-    pub(super) fn may_pass(&self, hash: u32) -> bool {
+    fn may_pass(&self, hash: u32) -> bool {
         // a power of two of words
         let at = (hash / usize::BITS) as usize & self.filter.len().wrapping_sub(1);
         let word = self.filter.get(at).copied().unwrap_or(0);
@@ -64,6 +64,20 @@ impl Table {
     /// The words of all symbols that are in it: their hashes, but for the lowest bit.
     pub(super) fn hashes(&self) -> &[u32] {
         &self.chains
+    }
+
+    /// The numbers of some of the symbols that are in a table of a library: the first of each bucket, up to so many buckets.
+    ///
+    /// # Safety
+    /// There is one, of a library that is loaded, as long as the result is used.
+    pub(super) unsafe fn some(table: u64) -> impl Iterator<Item = u32> {
+        const MOST: u32 = 256;
+        // SAFETY: as the caller guarantees.
+        let [buckets, _, filter, _] = unsafe { read::<[u32; 4]>(table) };
+        let at = table.wrapping_add(16).wrapping_add(u64::from(filter) * word::SIZE);
+        // SAFETY: so many buckets are there.
+        let buckets = unsafe { slice::<u32>(at, buckets.min(MOST)) };
+        buckets.iter().copied().filter(|first| *first != 0)
     }
 
     /// Copies a table.

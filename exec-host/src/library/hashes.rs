@@ -3,18 +3,21 @@
 //! Their hash tables are copied while the loader's list is locked: whoever has opened a library may close it.
 
 use super::answers::Answers;
-use super::handle;
+use super::handle::{self, Handle};
 use super::hash_table::{Table, read};
+use super::link_map::LinkMap;
 use super::tables::{Has, Tables};
 use crate::descriptions::{self, Description};
 use crate::{unwind, word};
 use core::ffi::{CStr, c_char};
 use core::ops::{ControlFlow, Range};
 use elf_core::names::{
-    DT_GNU_HASH, DT_HASH, DT_NULL, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED, DT_VERSYM,
+    DT_GNU_HASH, DT_HASH, DT_STRTAB, DT_SYMTAB, DT_VERDEF, DT_VERNEED, DT_VERSYM,
 };
 use elf_core::{Name, gnu_hash};
 use exec_core::sync::{Mutex, OnceLock};
+use std::collections::HashMap;
+use std::ffi::CString;
 use std::sync::Arc;
 
 /// Which names libraries of the process define, by their hashes.
@@ -27,8 +30,6 @@ pub(crate) struct ProcessHashes {
     /// So many of them stay, the first: what the program was started with, to which others may have added (`LD_PRELOAD`). Somebody may close the
     /// others.
     staying: usize,
-    /// Of all names, made for the first library with many symbols.
-    all: OnceLock<Filter>,
 }
 
 /// The names of libraries that stay as long as the process, and our own: of most processes most of all. It is made when it pays.
@@ -111,12 +112,43 @@ impl ProcessHashes {
     /// Whether a library has a name with this hash, whose lowest bit does not matter, or we have a function of our own for it: if not,
     /// none does.
     pub(crate) fn may_hold_hash(&self, hash: u32) -> bool {
-        self.may_hold_beside(hash, &[])
+        self.closable().any(|(_, it)| it.names.may_hold(hash)) || self.may_hold_staying(hash)
     }
 
-    /// Has all names looked for in a filter first: for who asks often, and mostly for what nobody has.
-    pub(crate) fn make_filter(&self) {
-        self.all.get_or_init(|| self.filter(&self.libraries));
+    /// The numbers of libraries that somebody may close, and that the program is asked with for what it wants: any of them may be. For who asks
+    /// `often`, it is found out that most are not.
+    pub(super) fn shown(&self, often: bool) -> Vec<usize> {
+        let closable = self.closable().map(|(number, _)| number);
+        if !often {
+            return closable.collect();
+        }
+        STAYING.get_or_init(|| self.filter(self.staying()));
+        let samples = self.samples();
+        let program = Handle::of_process();
+        let may_be = |number: &usize| match samples.get(number) {
+            // the program has it, of this library or another one, or has it not
+            Some(name) => {
+                program.is_none_or(|program| program.find_default(name.to_bytes(), None).is_some())
+            }
+            None => true,
+        };
+        closable.filter(may_be).collect()
+    }
+
+    /// A name that each of those shows which somebody may close, by their numbers.
+    fn samples(&self) -> HashMap<usize, CString> {
+        let numbers = self.closable().map(|(number, library)| (library.range.start, number));
+        let numbers: HashMap<u64, usize> = numbers.collect();
+        let mut samples = HashMap::new();
+        descriptions::each(|library| {
+            if let Some(number) = numbers.get(&library.extent().start)
+                && let Some(sample) = sample(library)
+            {
+                samples.insert(*number, sample);
+            }
+            ControlFlow::Continue(())
+        });
+        samples
     }
 
     /// A filter of our own names and those of some libraries.
@@ -135,19 +167,19 @@ impl ProcessHashes {
         filter
     }
 
-    /// Whether any but the libraries of these numbers has a name with this hash, or we have a function of our own for it.
+    /// Whether a library that stays, or one of those `shown`, has a name with this hash, or we have a function of our own for it.
     #[inline]
-    pub(crate) fn may_hold_beside(&self, hash: u32, libraries: &[usize]) -> bool {
-        if self.all.get().is_some_and(|filter| !filter.may_hold(hash)) {
-            return false;
-        }
-        if self.may_be_closable(hash, libraries) {
-            return true;
-        }
-        STAYING.get().is_none_or(|filter| filter.may_hold(hash)) && self.may_stay(hash)
+    pub(crate) fn may_hold_shown(&self, hash: u32, shown: &[usize]) -> bool {
+        self.do_hold(hash, shown) || self.may_hold_staying(hash)
     }
 
     /// Whether a library that stays has a name with this hash, or we have a function of our own for it.
+    #[inline]
+    fn may_hold_staying(&self, hash: u32) -> bool {
+        STAYING.get().is_none_or(|filter| filter.may_hold(hash)) && self.may_stay(hash)
+    }
+
+    /// The same of a name that passes the filter.
     #[inline(never)]
     fn may_stay(&self, hash: u32) -> bool {
         self.staying().iter().any(|it| it.names.may_hold(hash)) || self.may_be_ours(hash)
@@ -163,16 +195,11 @@ impl ProcessHashes {
         self.libraries.iter().enumerate().skip(self.staying)
     }
 
-    /// Whether a library that somebody may close has a name with this hash, but for those of these numbers.
+    /// Whether a library of these numbers has a name with this hash.
     #[inline]
-    fn may_be_closable(&self, hash: u32, but: &[usize]) -> bool {
-        self.closable().any(|(_, it)| it.names.may_pass(hash)) && self.is_closable(hash, but)
-    }
-
-    /// The same of a name that passes the filter of one.
-    #[inline(never)]
-    fn is_closable(&self, hash: u32, but: &[usize]) -> bool {
-        self.closable().any(|(at, it)| it.names.may_hold(hash) && !but.contains(&at))
+    fn do_hold(&self, hash: u32, libraries: &[usize]) -> bool {
+        let mut libraries = libraries.iter().filter_map(|number| self.libraries.get(*number));
+        libraries.any(|library| library.names.may_hold(hash))
     }
 
     /// Whether we may have a function of our own for a name with this hash.
@@ -180,25 +207,22 @@ impl ProcessHashes {
         self.own.iter().any(|own| (own ^ hash) >> 1 == 0)
     }
 
-    /// What the program has and all that was opened for all, as far as that can be told; of libraries of these numbers it is known that they
-    /// were not.
+    /// What the program has and all that was opened for all, as far as that can be told: of libraries that somebody may close those `shown` may
+    /// have been.
     pub(super) fn find(
         &self,
         hash: u32,
         name: &[u8],
         version: Option<&[u8]>,
-        local: &[usize],
+        shown: &[usize],
     ) -> Has {
-        if self.all.get().is_some_and(|filter| !filter.may_hold(hash)) {
-            return Has::Nothing;
-        }
         if STAYING.get().is_none_or(|filter| filter.may_hold(hash)) {
             let has = self.find_staying(hash, name, version);
             if has != Has::Nothing {
                 return has;
             }
         }
-        if self.may_be_closable(hash, local) { Has::Unknown } else { Has::Nothing }
+        if self.do_hold(hash, shown) { Has::Unknown } else { Has::Nothing }
     }
 
     /// What those have that stay.
@@ -254,7 +278,7 @@ impl ProcessHashes {
         let own = OWN.map(|name| gnu_hash(Name::from(name)));
         let last = libraries.iter().rposition(|library| stays.contains(&library.range));
         let staying = last.map_or(0, |last| last.saturating_add(1));
-        Self { own, libraries, staying, all: OnceLock::new() }
+        Self { own, libraries, staying }
     }
 }
 
@@ -303,16 +327,8 @@ impl Names {
         }
     }
 
-    /// Whether a name may have this hash, whatever its lowest bit is.
-    #[inline]
-    fn may_pass(&self, hash: u32) -> bool {
-        match self {
-            Self::Table(table) => table.may_pass(hash),
-            Self::Sorted(_) => true,
-        }
-    }
-
     /// Whether a name has this hash, but for the lowest bit.
+    #[inline]
     fn may_hold(&self, hash: u32) -> bool {
         match self {
             Self::Table(table) => table.may_hold(hash),
@@ -335,44 +351,47 @@ fn changes() -> Changes {
 
 /// The hashes of a library's names, which the dynamic loader does not unload meanwhile, and where its tables are.
 fn names_of(library: &Description<'_>) -> (Names, Option<Tables>) {
-    let none = || (Names::Sorted(Box::default()), None);
-    let Some(dynamic) = library.header(libc::PT_DYNAMIC) else { return none() };
-    let (bias, mut entry) = (library.bias(), library.range(dynamic).start);
-    let [mut table, mut old_table, mut other] = [0; 3];
-    let [mut symbols, mut strings, mut numbers, mut defined, mut needed] = [0; 5];
-    loop {
-        // SAFETY: the entries of a loaded library are there up to the one that ends them.
-        let [tag, value] =
-            unsafe { [word::read(entry), word::read(entry.wrapping_add(word::SIZE))] };
-        let place = match tag {
-            DT_NULL => break,
-            DT_GNU_HASH => &mut table,
-            DT_HASH => &mut old_table,
-            DT_SYMTAB => &mut symbols,
-            DT_STRTAB => &mut strings,
-            DT_VERSYM => &mut numbers,
-            DT_VERDEF => &mut defined,
-            DT_VERNEED => &mut needed,
-            _ => &mut other,
-        };
-        // the loader may have added the bias
-        *place = value.wrapping_add(if value < bias { bias } else { 0 });
-        entry = entry.wrapping_add(2 * word::SIZE);
-    }
-    if symbols == 0 || strings == 0 {
-        return none();
-    }
-    let versions = OnceLock::new();
-    let tables = Tables { bias, symbols, strings, numbers, defined, needed, versions };
+    let Some((tables, table, old_table)) = tables_of(library) else {
+        return (Names::Sorted(Box::default()), None);
+    };
     // SAFETY: the dynamic loader looks symbols up in these tables.
     let names = unsafe {
         match (table, old_table) {
-            (0, 0) => return none(),
-            (0, old) => Names::Sorted(sorted(old, symbols, strings)),
+            (0, old) => Names::Sorted(sorted(old, tables.symbols, tables.strings)),
             (table, _) => Names::Table(Table::copy(table)),
         }
     };
     (names, Some(tables))
+}
+
+/// Where the tables of a library are that is shown, and its hash table of either form, or of both.
+fn tables_of(library: &Description<'_>) -> Option<(Tables, u64, u64)> {
+    let map = LinkMap::of_shown(library);
+    let [table, old_table, symbols, strings, numbers, defined, needed] =
+        map.values([DT_GNU_HASH, DT_HASH, DT_SYMTAB, DT_STRTAB, DT_VERSYM, DT_VERDEF, DT_VERNEED]);
+    table.or(old_table)?;
+    let tables = Tables {
+        bias: library.bias(),
+        symbols: symbols?,
+        strings: strings?,
+        numbers: numbers.unwrap_or_default(),
+        defined: defined.unwrap_or_default(),
+        needed: needed.unwrap_or_default(),
+        versions: OnceLock::new(),
+    };
+    Some((tables, table.unwrap_or_default(), old_table.unwrap_or_default()))
+}
+
+/// A name that a library shows, and that is not one of those which linkers gave to all.
+fn sample(library: &Description<'_>) -> Option<CString> {
+    const OF_LINKERS: [&CStr; 5] = [c"_init", c"_fini", c"_edata", c"_end", c"__bss_start"];
+    let (tables, table, _) = tables_of(library).filter(|(_, table, _)| *table != 0)?;
+    // SAFETY: the library is there while it is shown, and so are its tables.
+    let name = unsafe {
+        let mut shown = Table::some(table).filter_map(|symbol| tables.shown(symbol));
+        shown.find(|name| !OF_LINKERS.contains(name))?
+    };
+    Some(name.to_owned())
 }
 
 /// The hashes of all names of a library that has the other table only (gABI ch. 8, "Hash Table").
@@ -415,9 +434,10 @@ mod tests {
         assert!(missing.count() > 990);
         let hashes = || known.libraries.iter().flat_map(|library| library.names.hashes());
         assert!(hashes().all(|hash| known.may_hold_hash(*hash)));
-        known.make_filter();
+        let often = known.shown(true);
+        assert!(often.iter().all(|number| known.shown(false).contains(number)));
         assert!(hashes().all(|hash| known.may_hold_hash(*hash)));
-        let filter = known.all.get().expect("it was made");
+        let filter = STAYING.get().expect("it was made");
         let passing = (0..1000).filter(|number| {
             let name = format!("hoist_has_no_such_name_{number}");
             filter.may_hold(gnu_hash(Name::from(name.as_str())))

@@ -2,7 +2,8 @@
 //! opens by way of one is a plug-in of it as much as what its own code opens. Their words for `dlopen`, and for what takes handles, are
 //! led to ours, once a library out of bytes needs them.
 
-use super::handle::Handle;
+use super::handle;
+use super::link_map::LinkMap;
 use super::loaded::{Held, Member};
 use super::plug_ins;
 use crate::descriptions::{self, Description};
@@ -12,16 +13,37 @@ use crate::machine;
 use core::ffi::CStr;
 use core::ops::ControlFlow;
 use exec_core::sync::Mutex;
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeSet, HashMap};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// Those that were looked at, by what is added to addresses of their files, as long as no library goes.
-static KNOWN: Mutex<Known> = Mutex::new(Known { gone: 0, libraries: BTreeSet::new() });
+/// Those that were looked at, by what is added to addresses of their files.
+static KNOWN: Mutex<Known> =
+    Mutex::new(Known { staying: BTreeSet::new(), gone: 0, closable: BTreeSet::new() });
 
 struct Known {
+    staying: BTreeSet<u64>,
     /// How many libraries had gone.
     gone: u64,
-    libraries: BTreeSet<u64>,
+    /// Those that somebody may close, as long as none goes.
+    closable: BTreeSet<u64>,
+}
+
+impl Known {
+    fn has(&self, bias: u64, gone: u64) -> bool {
+        self.staying.contains(&bias) || self.gone == gone && self.closable.contains(&bias)
+    }
+
+    /// Whether it is new.
+    fn add(&mut self, bias: u64, gone: u64) -> bool {
+        if handle::staying().iter().any(|range| range.contains(&bias)) {
+            return self.staying.insert(bias);
+        }
+        if self.gone != gone {
+            // another one may be where it was
+            (self.gone, self.closable) = (gone, BTreeSet::new());
+        }
+        self.closable.insert(bias)
+    }
 }
 
 /// Leads libraries of the dynamic loader that these need, directly or by way of others of it. A library of which another thread looks for `dlopen`
@@ -29,33 +51,22 @@ struct Known {
 pub(super) fn lead(libraries: &[Held]) {
     let needed = libraries.iter().flat_map(Held::leads);
     let needed = needed.filter_map(|(member, _)| match member {
-        Member::Process(handle) => Some(handle),
+        Member::Process(handle) => handle.bias(),
         Member::Loaded(_) => None,
     });
+    let mut first: Vec<u64> = needed.collect();
     let mut gone = 0;
     descriptions::each(|library| {
         gone = library.changes().1;
         ControlFlow::Break(())
     });
-    let is_new = |handle: &Handle| {
-        let Some(bias) = handle.bias() else { return false };
-        let mut known = KNOWN.lock();
-        if known.gone != gone {
-            // another one may be where it was
-            *known = Known { gone, libraries: BTreeSet::new() };
-        }
-        known.libraries.insert(bias)
-    };
-    let (mut new, mut all) = (BTreeSet::new(), needed.collect::<Vec<_>>());
-    while let Some(library) = all.pop() {
-        if is_new(&library) {
-            new.extend(library.bias());
-            all.extend(library.leads().into_iter().map(|(handle, _)| Arc::new(handle)));
-        }
-    }
-    if new.is_empty() {
+    first.retain(|bias| !KNOWN.lock().has(*bias, gone));
+    if first.is_empty() {
         return;
     }
+    let mut new = needed_by(first, gone);
+    handle::staying();
+    new.retain(|bias| KNOWN.lock().add(*bias, gone));
     let (mut words, here) = (Vec::new(), lead as *const () as u64);
     descriptions::each(|library| {
         let is_other = !library.path().is_empty() && !library.holds(here);
@@ -75,6 +86,49 @@ pub(super) fn lead(libraries: &[Held]) {
         // SAFETY: the library is kept by those that need it; our function does what the word's does, and more.
         unsafe { library_words::lead(&[place], function) };
     }
+}
+
+/// These libraries, by what is added to addresses of their files, and what they need, directly or not, but for those that are known. Names are those
+/// of the dynamic sections and of the files: to ask the dynamic loader for each takes it longer than a load.
+fn needed_by(first: Vec<u64>, gone: u64) -> BTreeSet<u64> {
+    let (mut by_name, mut needed) = (HashMap::new(), HashMap::new());
+    descriptions::each(|library| {
+        let (map, bias) = (LinkMap::of_shown(library), library.bias());
+        if KNOWN.lock().has(bias, gone) {
+            return ControlFlow::Continue(());
+        }
+        let mut names = Vec::new();
+        map.each_needed(|name, _| names.push(hash(name)));
+        needed.insert(bias, names);
+        let path = library.path();
+        map.own_name(|name| _ = by_name.insert(hash(name), bias));
+        for name in [Some(path), file_of(path)].into_iter().flatten() {
+            by_name.entry(hash(name)).or_insert(bias);
+        }
+        ControlFlow::Continue(())
+    });
+    let (mut all, mut rest) = (BTreeSet::new(), first);
+    while let Some(bias) = rest.pop() {
+        if all.insert(bias) {
+            let names = needed.get(&bias).into_iter().flatten();
+            rest.extend(names.filter_map(|name| by_name.get(name)));
+        }
+    }
+    all
+}
+
+/// The name of a file in its folder.
+fn file_of(path: &CStr) -> Option<&CStr> {
+    let bytes = path.to_bytes_with_nul();
+    let slash = bytes.iter().rposition(|byte| *byte == b'/')?;
+    CStr::from_bytes_with_nul(bytes.get(slash.checked_add(1)?..)?).ok()
+}
+
+/// The hash of a name, which may be gone when it is looked for.
+fn hash(name: &CStr) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The words of a library for these functions, and where they are to lead; none if it opens nothing.

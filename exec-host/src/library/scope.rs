@@ -15,7 +15,7 @@ use crate::external::External;
 use crate::symbols::{Found, Keeper, Symbols};
 use crate::threads::{Variables, exit};
 use crate::unwind;
-use core::cell::Cell;
+use core::cell::{Cell, OnceCell};
 use core::ops::Range;
 use elf_core::names::{STB_GNU_UNIQUE, STT_TLS};
 use elf_core::{Name, Symbol, gnu_hash};
@@ -70,8 +70,8 @@ pub(crate) struct Scope<'s> {
     pub(crate) shared: Vec<(Box<[u8]>, u64, usize)>,
     /// Libraries that were opened for all and may be closed: where they are, and who keeps them.
     closable: Vec<(Range<u64>, usize)>,
-    /// Libraries of the process, by their numbers there, that are not asked with the program.
-    local: Vec<usize>,
+    /// Libraries of the process that may be asked with the program, by their numbers there, beside those that stay.
+    shown: Vec<usize>,
 }
 
 /// What a reference was found to be, and whether that is the library's own.
@@ -86,7 +86,7 @@ static UNIQUE: Mutex<BTreeMap<Box<[u8]>, Shared>> = Mutex::new(BTreeMap::new());
 /// Where a symbol is, and who has it.
 type Shared = (u64, Weak<Unit>);
 
-/// From how many symbols on a filter of all names pays.
+/// From how many symbols on it pays to find out which libraries were opened for all.
 const MANY: usize = 1024;
 
 impl<'s> Scope<'s> {
@@ -99,9 +99,7 @@ impl<'s> Scope<'s> {
         let is_first = nodes.first().is_some_and(|node| node.stand_ins.is_empty());
         let exports = own.first().and_then(|own| own.exports);
         let hashes = ProcessHashes::current();
-        if exports.is_some_and(|exports| exports.symbols().len() >= MANY) {
-            hashes.make_filter();
-        }
+        let shown = hashes.shown(exports.is_some_and(|exports| exports.symbols().len() >= MANY));
         Self {
             is_alone,
             is_first,
@@ -116,14 +114,14 @@ impl<'s> Scope<'s> {
             bound: Vec::new(),
             shared: Vec::new(),
             closable: Vec::new(),
-            local: Vec::new(),
+            shown,
         }
     }
 
     /// Whether a name that the library of this number itself defines, not as one for all, may be somebody else's: by its hash, but for the
     /// lowest bit.
     pub(crate) fn may_be_others(&self, node: usize, hash: u32) -> bool {
-        node != 0 || !self.is_first || self.hashes.may_hold_beside(hash, &self.local)
+        node != 0 || !self.is_first || self.hashes.may_hold_shown(hash, &self.shown)
     }
 
     /// Who has what a reference of the library of this number wants. `own` is whether the library has a symbol of that name and version,
@@ -151,17 +149,17 @@ impl<'s> Scope<'s> {
         let version = reference.version.map(Name::as_bytes).filter(|_| !is_unique);
         let has = match is_unique {
             true => Has::Unknown,
-            false => self.hashes.find(hash, name, version, &self.local),
+            false => self.hashes.find(hash, name, version, &self.shown),
         };
         // who has it stays
         if let Has::At(address) = has {
             return Some(self.of_process(reference, address, is_thread_local));
         }
-        let in_process = self.hashes.may_hold_hash(hash);
         // the dynamic loader takes long to say that it has not got one
-        let is_asked = has == Has::Unknown
-            && in_process
-            && (self.local.is_empty() || self.hashes.may_hold_beside(hash, &self.local));
+        let is_asked = match is_unique {
+            true => self.hashes.may_hold_shown(hash, &self.shown),
+            false => has == Has::Unknown,
+        };
         let global = self.global.filter(|_| is_asked);
         let global = global.and_then(|global| global.find(name, version));
         if let Some(address) = global {
@@ -172,10 +170,11 @@ impl<'s> Scope<'s> {
         if node == 0 && self.is_first && own.is_some() && !is_unique {
             return Some(Answer::Own);
         }
-        // who asks first has it not
-        let is_nowhere = !in_process && self.is_alone && self.is_first;
         let (mut first, mut local, mut is_behind) = (None, None, false);
         let graph = OfLoad { nodes: self.nodes, hashes: Arc::clone(&self.hashes) };
+        let (hashes, in_process) = (Arc::clone(&self.hashes), OnceCell::new());
+        let may_be_there = || *in_process.get_or_init(|| hashes.may_hold_hash(hash));
+        let is_alone = self.is_alone && self.is_first;
         let mut members = core::mem::replace(&mut self.members, SearchList::empty());
         let mut of = |asked: &Asked| match asked {
             Asked::Own(_) | Asked::Held(_) if is_unique && is_behind => None,
@@ -193,7 +192,7 @@ impl<'s> Scope<'s> {
             }
             Asked::Own(index) => self.of_load(node, *index, reference),
             Asked::Held(held) => self.of_held(node, held, reference),
-            Asked::Process(..) if !in_process => None,
+            Asked::Process(_, None) if !may_be_there() => None,
             Asked::Process(handle, number) => {
                 let has = number.map(|number| graph.hashes.find_in(number, hash, name, version));
                 let address = match has {
@@ -217,11 +216,16 @@ impl<'s> Scope<'s> {
                 is_its.then(|| self.of_process(reference, address, is_thread_local))
             }
         };
-        let numbers = if is_nowhere { 0..0 } else { 0..usize::MAX };
-        let found = numbers.map_while(|number| members.get(number, &graph).map(&mut of));
+        let found = (0..usize::MAX).map_while(|number| {
+            // the first is the library itself; to find out what the dynamic loader's lead to takes long
+            let is_over = is_alone && members.is_at_end(number.max(1)) && !may_be_there();
+            members.get(number, &graph).filter(|_| !is_over).map(&mut of)
+        });
         let found = found.flatten().next();
         self.members = members;
-        self.local.extend(local.filter(|local| !self.local.contains(local)));
+        if let Some(local) = local {
+            self.shown.retain(|number| *number != local);
+        }
         if found.is_some() {
             return found;
         }

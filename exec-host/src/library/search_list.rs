@@ -41,6 +41,12 @@ impl<T> SearchList<T> {
         Self { list: Vec::new(), at: 0, known: 0, moves: 0 }
     }
 
+    /// Whether it has to be found out which library is asked at this number.
+    #[inline]
+    pub(super) const fn is_at_end(&self, number: usize) -> bool {
+        number >= self.list.len()
+    }
+
     /// The library that is asked at this number.
     #[inline]
     pub(super) fn get(&mut self, number: usize, graph: &impl Graph<Library = T>) -> Option<&T> {

@@ -2,7 +2,7 @@
 
 use crate::machine::resolver;
 use crate::word;
-use core::ffi::c_char;
+use core::ffi::{CStr, c_char};
 use core::ptr::with_exposed_provenance;
 use elf_core::names::{
     SHN_ABS, SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC, STT_NOTYPE, STT_OBJECT,
@@ -108,6 +108,27 @@ impl Tables {
             }
         }
         if count == 1 { versioned } else { Has::Nothing }
+    }
+
+    /// The name of a symbol that others find by it, without a version too.
+    ///
+    /// # Safety
+    /// The library is there, and has this symbol.
+    pub(super) unsafe fn shown(&self, index: u32) -> Option<&CStr> {
+        let at = |table: u64, size: usize| {
+            table.wrapping_add(u64::from(index).wrapping_mul(size as u64)) as usize
+        };
+        let symbol = at(self.symbols, size_of::<word::Symbol>());
+        // SAFETY: the caller guarantees the symbol.
+        let symbol = unsafe { with_exposed_provenance::<word::Symbol>(symbol).read() };
+        let number = with_exposed_provenance::<u16>(at(self.numbers, size_of::<u16>()));
+        // SAFETY: each symbol has a number, if any has one.
+        let is_hidden = self.numbers != 0 && unsafe { number.read() } & VERSYM_HIDDEN != 0;
+        let name =
+            with_exposed_provenance(self.strings.wrapping_add(symbol.st_name.into()) as usize);
+        let is_shown = !is_hidden && matches!(self.meaning(&symbol), Has::At(_));
+        // SAFETY: names of symbols end in NUL, and are there as long as the library.
+        is_shown.then(|| unsafe { CStr::from_ptr(name) })
     }
 
     /// What a symbol of the name is to others.

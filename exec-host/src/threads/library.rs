@@ -3,7 +3,7 @@
 
 use crate::Host;
 use crate::error::Error;
-use crate::library::handle::LinkMap;
+use crate::library::link_map::LinkMap;
 use crate::machine;
 use crate::opened::Opened;
 use crate::word::{self, IS_64, SIZE, raw};
