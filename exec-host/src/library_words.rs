@@ -4,7 +4,7 @@
 use crate::descriptions::Description;
 use crate::machine;
 use crate::word::{self, raw, read};
-use core::ffi::{CStr, c_void};
+use core::ffi::{CStr, c_char, c_void};
 use core::ops::Range;
 use elf_core::names::{
     DT_GNU_HASH, DT_JMPREL, DT_PLTREL, DT_PLTRELSZ, DT_REL, DT_RELA, DT_RELACOUNT, DT_RELASZ,
@@ -28,7 +28,6 @@ const SYMBOL_AT: u32 = if word::IS_64 { 32 } else { 8 };
 /// What the dynamic section of a loaded library says.
 struct Dynamic<'l> {
     library: &'l Description<'l>,
-    mapped: Vec<Range<u64>>,
     values: [u64; TAGS],
     /// Value of `DT_GNU_HASH`.
     hash: u64,
@@ -41,9 +40,7 @@ impl<'l> Dynamic<'l> {
     /// The description is that of a library which is loaded.
     unsafe fn of(library: &'l Description<'l>) -> Option<Self> {
         let range = library.range(library.header(libc::PT_DYNAMIC)?);
-        let loaded = library.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
-        let mapped = loaded.map(|header| library.range(header)).collect();
-        let mut dynamic = Self { library, mapped, values: [0; TAGS], hash: 0, relative: [0; 2] };
+        let mut dynamic = Self { library, values: [0; TAGS], hash: 0, relative: [0; 2] };
         for at in range.step_by(2 * word::SIZE as usize) {
             // SAFETY: the dynamic section is mapped and consists of pairs of words.
             let [tag, value] = unsafe { [read(at), read(at.wrapping_add(word::SIZE))] };
@@ -72,7 +69,22 @@ impl<'l> Dynamic<'l> {
     }
 
     fn is_mapped(&self, range: &Range<u64>) -> bool {
-        self.mapped.iter().any(|part| part.start <= range.start && range.end <= part.end)
+        let loaded = self.library.headers().iter().filter(|header| header.p_type == libc::PT_LOAD);
+        let mut parts = loaded.map(|header| self.library.range(header));
+        parts.any(|part| part.start <= range.start && range.end <= part.end)
+    }
+
+    /// Where the name of the symbol of an index is, which ends in NUL.
+    ///
+    /// # Safety
+    /// The symbol table has that symbol.
+    unsafe fn name_at(&self, symbol: u64) -> *const c_char {
+        let at = symbol.wrapping_mul(size_of::<raw::Sym>() as u64);
+        let at = self.address(self.value(DT_SYMTAB)).wrapping_add(at);
+        // SAFETY: the symbol is there.
+        let offset = unsafe { read(at) } & 0xffff_ffff;
+        let name = self.address(self.value(DT_STRTAB)).wrapping_add(offset);
+        core::ptr::with_exposed_provenance(name as usize)
     }
 
     /// The name of the symbol of an index.
@@ -80,13 +92,20 @@ impl<'l> Dynamic<'l> {
     /// # Safety
     /// The symbol table has that symbol.
     unsafe fn name(&self, symbol: u64) -> &'l CStr {
-        let at = symbol.wrapping_mul(size_of::<raw::Sym>() as u64);
-        let at = self.address(self.value(DT_SYMTAB)).wrapping_add(at);
         // SAFETY: the symbol is there, and symbols have their names in the strings.
-        unsafe {
-            let name = self.address(self.value(DT_STRTAB)).wrapping_add(read(at) & 0xffff_ffff);
-            CStr::from_ptr(core::ptr::with_exposed_provenance(name as usize))
-        }
+        unsafe { CStr::from_ptr(self.name_at(symbol)) }
+    }
+
+    /// Whether the symbol of an index has this name: most differ in their first letters.
+    ///
+    /// # Safety
+    /// The symbol table has that symbol.
+    unsafe fn is(&self, symbol: u64, name: &CStr) -> bool {
+        // SAFETY: as the caller guarantees.
+        let at = unsafe { self.name_at(symbol) };
+        let mut letters = name.to_bytes_with_nul().iter().enumerate();
+        // SAFETY: what is read ends with the first letter that differs, of which NUL is one.
+        letters.all(|(number, own)| unsafe { at.wrapping_add(number).read() } as u8 == *own)
     }
 }
 
@@ -152,7 +171,7 @@ pub(crate) unsafe fn may_ask_for(library: &Description<'_>, name: &CStr) -> bool
     // SAFETY: the second of the table's words is the index of its first symbol (GNU gABI, "DT_GNU_HASH").
     let first_defined = unsafe { first_defined.read_unaligned() };
     // SAFETY: these symbols are there.
-    (1..first_defined.into()).any(|symbol| unsafe { dynamic.name(symbol) } == name)
+    (1..first_defined.into()).any(|symbol| unsafe { dynamic.is(symbol, name) })
 }
 
 impl Place {

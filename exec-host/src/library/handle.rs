@@ -283,12 +283,20 @@ pub(crate) fn staying() -> &'static [Range<u64>] {
 
 /// Keeps the library that this code is part of, if it is one, as long as the process: others have addresses of its functions.
 pub(crate) fn keep_this_library() {
+    let here = keep_this_library as *const ();
+    let mut is_of_program = false;
+    descriptions::each(|program| {
+        is_of_program = program.holds(here as u64);
+        ControlFlow::Break(())
+    });
+    if is_of_program {
+        return;
+    }
     let mut info = core::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let here = (keep_this_library as *const ()).cast();
     // SAFETY: the result is written to a variable of ours, which zeros are a value of.
-    let (found, info) = unsafe { (libc::dladdr(here, info.as_mut_ptr()), info.assume_init()) };
+    let (found, info) =
+        unsafe { (libc::dladdr(here.cast(), info.as_mut_ptr()), info.assume_init()) };
     if found != 0 && !info.dli_fname.is_null() {
-        // the program itself is no library, and stays in any case
         let flags = libc::RTLD_LAZY | libc::RTLD_NOLOAD | libc::RTLD_NODELETE;
         // SAFETY: the name ends in NUL; what is there already is not loaded again.
         unsafe { libc::dlopen(info.dli_fname, flags) };

@@ -12,9 +12,9 @@ use crate::library_words::{self, Place};
 use crate::machine;
 use core::ffi::CStr;
 use core::ops::ControlFlow;
+use elf_core::{Name, gnu_hash};
 use exec_core::sync::Mutex;
-use std::collections::{BTreeSet, HashMap};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Those that were looked at, by what is added to addresses of their files.
 static KNOWN: Mutex<Known> =
@@ -91,7 +91,9 @@ pub(super) fn lead(libraries: &[Held]) {
 /// These libraries, by what is added to addresses of their files, and what they need, directly or not, but for those that are known. Names are those
 /// of the dynamic sections and of the files: to ask the dynamic loader for each takes it longer than a load.
 fn needed_by(first: Vec<u64>, gone: u64) -> BTreeSet<u64> {
-    let (mut by_name, mut needed) = (HashMap::new(), HashMap::new());
+    // names may be gone when they are looked for: a hash that two have leads more words than it has to
+    let hash = |name: &CStr| gnu_hash(Name(name.to_bytes()));
+    let (mut by_name, mut needed) = (BTreeMap::new(), BTreeMap::new());
     descriptions::each(|library| {
         let (map, bias) = (LinkMap::of_shown(library), library.bias());
         if KNOWN.lock().has(bias, gone) {
@@ -122,13 +124,6 @@ fn file_of(path: &CStr) -> Option<&CStr> {
     let bytes = path.to_bytes_with_nul();
     let slash = bytes.iter().rposition(|byte| *byte == b'/')?;
     CStr::from_bytes_with_nul(bytes.get(slash.checked_add(1)?..)?).ok()
-}
-
-/// The hash of a name, which may be gone when it is looked for.
-fn hash(name: &CStr) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    name.hash(&mut hasher);
-    hasher.finish()
 }
 
 /// The words of a library for these functions, and where they are to lead; none if it opens nothing.
