@@ -61,6 +61,7 @@ pub(crate) mod link_map;
 mod load;
 mod loaded;
 mod members;
+mod names_of;
 mod needed;
 mod of_process;
 pub(crate) mod opens;
