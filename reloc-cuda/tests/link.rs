@@ -5,7 +5,7 @@
 mod linked;
 mod objects;
 
-use elf_core::names;
+use elf_core::{File, names};
 use linked::differences;
 use objects::{bytes_of, halves, put32, read, symbol_row};
 use reloc_cuda::Load;
@@ -83,6 +83,25 @@ fn arrays_are_those_of_nvlink() {
         let linked = link(&[&a, &b]).unwrap();
         let expected = read(&format!("arrays-13.5-{arch}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{arch}");
+    }
+}
+
+/// An array of the launch has the largest of the alignments that objects give it, whichever comes first; nvlink takes the first one.
+#[test]
+fn arrays_have_the_largest_of_their_alignments() {
+    for arch in ["sm_80", "sm_90"] {
+        for larger in [0, 1] {
+            let mut objects = halves("arrays", &format!("13.5-{arch}"));
+            let at = symbol_row(&objects[larger], ".symtab", "array") + 8;
+            put32(&mut objects[larger], at, 1024);
+            let linked = link(&[&objects[0], &objects[1]]).unwrap();
+            let file = File::parse(&linked.bytes).unwrap();
+            let name = |one: &elf_core::SectionHeader| file.section_name(one).unwrap().to_string();
+            let found = file.sections().iter().filter(|one| name(one).starts_with(".nv.shared."));
+            let found: Vec<_> = found.map(|one| (one.alignment, one.size & 0x3ff)).collect();
+            // 300 bytes, and the array behind them
+            assert_eq!(found, [(1024, 0), (1024, 0)], "{arch} {larger}");
+        }
     }
 }
 

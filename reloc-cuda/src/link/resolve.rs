@@ -134,6 +134,10 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
         _ => {}
     }
     check_sizes(known, &new, object)?;
+    if known.kind == Kind::Shared && known.place.is_none() && new.place.is_none() {
+        // code of each object counts on the alignment that it gives the array
+        known.symbol.value = known.symbol.value.max(new.symbol.value);
+    }
     let weak = |entity: &Entity<'_>| entity.symbol.binding() == STB_WEAK;
     let replaces = match (known.place, new.place) {
         (_, None) => false,

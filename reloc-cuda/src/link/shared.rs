@@ -152,6 +152,25 @@ impl State<'_> {
         free.chain(arrays).max().unwrap_or(1)
     }
 
+    /// Shared variables in the order in which nvlink gets to know them, used or not: those of known size where an object has
+    /// them, arrays whose size the launch gives where an object first names them.
+    fn shared_in_order(&self) -> Vec<EntityId> {
+        let (mut all, mut known) = (Vec::new(), BTreeSet::new());
+        for object in self.objects.iter() {
+            for index in 0..object.symbols.len() as u32 {
+                let found = object.entity(index);
+                let Some(id) = found.filter(|&id| self.entities[id].kind == Kind::Shared) else {
+                    continue;
+                };
+                let is_here = object.section_of(index).is_some();
+                if (is_here || self.entities[id].place.is_none()) && known.insert(id) {
+                    all.push(id);
+                }
+            }
+        }
+        all
+    }
+
     /// The kernels that reach a function.
     fn kernels_of(&self, function: EntityId) -> Kernels {
         let trees = self.calls.trees.iter().filter(|(_, tree)| tree.contains(&function));
@@ -170,10 +189,8 @@ impl State<'_> {
     /// Places variables of several kernels and of none, the largest first, those without a common kernel at one place; then
     /// those of one kernel at its end.
     fn place_static(&self, uses: &BTreeMap<EntityId, BTreeSet<EntityId>>) -> Vec<(u64, Static)> {
-        // arrays whose size the launch gives are sorted with the others, used or not
-        let shared = self.entities.iter().filter(|(_, entity)| entity.kind == Kind::Shared);
-        let sorted = shared.filter(|(id, one)| one.place.is_none() || uses.contains_key(id));
-        let variables = sorted.map(|(id, _)| {
+        let sorted = self.shared_in_order();
+        let variables = sorted.into_iter().map(|id| {
             let functions = uses.get(&id).into_iter().flatten();
             let kernels = functions.flat_map(|&function| self.kernels_of(function));
             let symbol = self.entities[id].symbol;
@@ -184,7 +201,8 @@ impl State<'_> {
         let (own, free): (Vec<_>, Vec<_>) =
             variables.partition(|one| one.kernels.len() == 1 && self.is_of_kernel(one.id));
         let free = sort(free, &|a: &Static, b: &Static| a.size > b.size);
-        let placed_here = |one: &Static| self.entities[one.id].place.is_some();
+        let placed_here =
+            |one: &Static| self.entities[one.id].place.is_some() && uses.contains_key(&one.id);
         let (single, pool): (Vec<_>, Vec<_>) =
             free.into_iter().filter(placed_here).partition(|one| one.kernels.len() == 1);
         let mut of_kernels: BTreeMap<_, Vec<Static>> = BTreeMap::new();
