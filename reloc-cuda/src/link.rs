@@ -66,12 +66,12 @@
 //! From `sm_100` on objects have their code a second time in the form from which the driver makes machine code for other members
 //! of the family. It is linked with the rest: `.nv.capmerc.text.F`, `.nv.merc.symtab`, `.nv.merc.nv.info*`, `.nv.merc.rela.*`,
 //! `.nv.merc.debug_frame`, line numbers (`-lineinfo`), names of inlined functions and the text of PTX beside them, `.nv.merc.nv.callgraph`, `.nv.merc.nv.prototype`, `.nv.merc.nv.global.init` and
-//! `.nv.merc.nv.constant.user`. Of 140 generated programs (100 on `sm_100`, 40 on `sm_120`) all these sections and the symbols
+//! `.nv.merc.nv.constant.user`, constants that the optimizer made (`.nv.merc.nv.constant.optimizer.F`, which are bank 2), and shared
+//! memory that the system reserves (`.nv.merc.nv.shared.reserved.0`: tensor memory, and every program for `sm_110`). Of 140 generated programs (100 on `sm_100`, 40 on `sm_120`) all these sections and the symbols
 //! are equal to nvlink's, but for the order of external functions in an attribute of one of them.
 //!
 //! It is left out as a whole if an object lacks it, has one of another version than 13.5's, or one with what is not understood: debug
-//! information beyond line numbers (`-G`), constants that the optimizer made (`.nv.merc.nv.constant.optimizer.F`), shared memory that
-//! it reserves (tensor memory), code that names textures, of whose numbers nvlink makes a table in Mercury.
+//! information beyond line numbers (`-G`), code that names textures, of whose numbers nvlink makes a table in Mercury.
 //! [`LinkedCubin::mercury`] and the linker's note in `.note.nv.tkinfo` say so.
 //!
 //! # What is not linked
@@ -105,6 +105,8 @@ mod lines;
 mod linked;
 mod literals;
 mod mercury;
+mod mercury_literals;
+mod mercury_object;
 mod mercury_records;
 mod notes;
 mod object;

@@ -34,16 +34,11 @@ const SOURCES: [(&str, &[&str], &[&str]); 17] = [
 ];
 
 /// Where nvlink 13.5 does otherwise, mostly from sm_100 on: source, and how the difference starts.
-const OTHERWISE: [(&str, &str); 8] = [
+const OTHERWISE: [(&str, &str); 4] = [
     // of a function that gave way to another object's, it keeps the frame of the Mercury copy
     ("shapes sm_1", ".debug_frame: "),
     ("weak sm_1", ".debug_frame: "),
     ("weak sm_1", ".rela.debug_frame: "),
-    // it calls the symbol of a section that it renamed as before
-    ("data sm_1", "no .nv.constant.optimizer."),
-    ("data sm_1", "has .nv.constant2."),
-    ("mixed sm_1", "no .nv.constant.optimizer."),
-    ("mixed sm_1", "has .nv.constant2."),
     // it takes names of inlined functions of the second object from the first
     ("mixed sm_90", ".debug_line: "),
 ];
@@ -51,13 +46,7 @@ const OTHERWISE: [(&str, &str); 8] = [
 const TEXTURES: &str = "its code names textures, whose numbers nvlink puts into Mercury anew";
 
 /// Sources whose Mercury form is left out from sm_100 on, and why; of all others it is merged.
-const MERCURY_LEFT_OUT: [(&str, &str); 5] = [
-    ("shapes", TEXTURES),
-    ("places", TEXTURES),
-    ("data", "it has constants of the optimizer in the Mercury form"),
-    ("mixed", "it has constants of the optimizer in the Mercury form"),
-    ("tensor", "it reserves shared memory in the Mercury form"),
-];
+const MERCURY_LEFT_OUT: [(&str, &str); 2] = [("shapes", TEXTURES), ("places", TEXTURES)];
 
 /// Programs that are compared, at the least.
 const EXPECTED: usize = 100;

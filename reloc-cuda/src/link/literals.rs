@@ -32,6 +32,7 @@ impl State<'_> {
             let bank = self.bank(kernel, &header, &mut banks);
             self.outs[bank].append(&data, header.alignment);
             self.literals.insert(kernel, 0);
+            self.literal_parts.push((bank, kernel, 0));
             if let Some(&place) = sections.get(&kernel) {
                 self.places.insert(place, (bank, 0));
             }
@@ -53,6 +54,7 @@ impl State<'_> {
                 out.data.resize(size(start), 0);
                 out.data.extend_from_slice(&data);
                 out.data.resize(size(align(out.data.len() as u64, alignment)), 0);
+                self.literal_parts.push((bank, function, start));
             }
             self.literals.insert(function, start);
         }
@@ -74,9 +76,6 @@ impl State<'_> {
                 let with = section.header.r#type == SHT_RELA;
                 self.kept_lists.extend(reached.map(|&bank| (bank, with)));
             }
-        }
-        for (bank, with) in self.kept_lists.clone() {
-            self.record_list(bank, with);
         }
     }
 

@@ -10,12 +10,16 @@ use super::entity::{EntityId, Kind, SYMBOL_OF_TEXT};
 use super::error::LinkError;
 use super::info::Numbers;
 use super::linked::LinkedMercury;
+use super::mercury_object::{
+    MODULE_INFO, are_literals, is_reserved, mercury_code, mercury_info, mercury_symbols,
+};
 use super::mercury_records::{FLAGS_WITH_INFO, Forms, is_linked};
 use super::object::{Object, Role};
 use super::order::{OutSymbol, Symbols};
 use super::out::{Class, Info, Link, Meaning, Out, OutId, OutRecord};
 use super::record::Bytes;
 use super::relocate::Fate;
+use super::reserved;
 use super::state::State;
 use super::strings::Strings;
 use super::write::{self, Sections};
@@ -26,13 +30,12 @@ use elf_core::names::{
     SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_GLOBAL_INIT, SHT_CUDA_MERCURY_CALLGRAPH,
     SHT_CUDA_MERCURY_CONSTANT_OPT, SHT_CUDA_MERCURY_CONSTANT_USER, SHT_CUDA_MERCURY_INFO,
     SHT_CUDA_MERCURY_PROTOTYPE, SHT_CUDA_MERCURY_RELA, SHT_CUDA_MERCURY_SYMTAB,
-    SHT_CUDA_RESERVED_SHARED, SHT_PROGBITS, STT_CUDA_OBJECT, STT_FUNC, STT_SECTION,
+    SHT_CUDA_RESERVED_SHARED, SHT_PROGBITS, STT_CUDA_OBJECT, STT_SECTION,
 };
 
 /// The first architecture that is made of Mercury.
 pub(super) const FIRST_SM: u32 = 100;
 
-const MODULE_INFO: &[u8] = b".nv.merc.nv.info";
 /// The sections of Mercury that are filled once symbols have numbers.
 #[derive(Default)]
 pub(super) struct Tables {
@@ -85,12 +88,8 @@ impl State<'_> {
                     );
                 }
                 SHT_PROGBITS => true,
-                SHT_CUDA_MERCURY_CONSTANT_OPT => {
-                    return Some("it has constants of the optimizer in the Mercury form");
-                }
-                SHT_CUDA_RESERVED_SHARED => {
-                    return Some("it reserves shared memory in the Mercury form");
-                }
+                SHT_CUDA_MERCURY_CONSTANT_OPT => are_literals(object, section),
+                SHT_CUDA_RESERVED_SHARED => is_reserved(object, section),
                 other => TYPES.contains(&other),
             };
             if !is_known {
@@ -121,7 +120,9 @@ impl State<'_> {
             tables.forms.extend(form.map(|form| (text, form)));
         }
         self.share(&mut tables, b".nv.constant3", SHT_CUDA_MERCURY_CONSTANT_USER);
+        self.take_mercury_literals(&mut tables.forms);
         self.share(&mut tables, b".nv.global.init", SHT_CUDA_GLOBAL_INIT);
+        self.take_mercury_reserved(&mut tables);
         tables.symbols = Some(self.outs.push(Out {
             flags: SHF_CUDA_MERCURY,
             link: Link::Strings,
@@ -183,8 +184,11 @@ impl State<'_> {
             };
             if let Some(value) = self.answer(object, Some(id), u64::MAX, &query) {
                 // in Mercury the whole address, whatever part of it the machine code has
-                let value = value.wrapping_add_signed(record.addend.unwrap_or(0));
-                capsule::put(&mut data, record.offset, value as u32);
+                let value = value.wrapping_add_signed(record.addend.unwrap_or(0)) as u32;
+                let entity = object.entity(record.symbol).map(|id| self.entities[id].kind);
+                // a place in a bank has 16 bits
+                let value = if entity == Some(Kind::InBank) { value & 0xffff } else { value };
+                capsule::put(&mut data, record.offset, value);
             }
         }
         let header = section.header;
@@ -214,6 +218,28 @@ impl State<'_> {
             ..Out::new(section.name.as_bytes(), class, r#type, alignment)
         };
         let form = self.outs.push(form);
+        tables.forms.insert(own, form);
+    }
+
+    /// Makes what the system has of shared memory: without the bytes before the first variable, from which Mercury counts.
+    fn take_mercury_reserved(&mut self, tables: &mut Tables) {
+        let mut all =
+            self.objects.iter().flat_map(|object| object.with_type(SHT_CUDA_RESERVED_SHARED));
+        let form = all.find(|(_, section)| section.role == Role::Mercury);
+        let Some((name, flags)) =
+            form.map(|(_, one)| (one.name.as_bytes(), one.header.flags.bits()))
+        else {
+            return;
+        };
+        let own =
+            self.outs.iter().find(|(_, out)| name.strip_prefix(b".nv.merc") == Some(&out.name));
+        let Some((own, alignment, memory)) =
+            own.map(|(id, out)| (id, out.alignment, out.memory.saturating_sub(reserved::HEAD)))
+        else {
+            return;
+        };
+        let out = Out::new(name, Class::MercuryData, SHT_CUDA_RESERVED_SHARED, alignment);
+        let form = self.outs.push(Out { flags, memory, ..out });
         tables.forms.insert(own, form);
     }
 
@@ -275,6 +301,11 @@ impl State<'_> {
                 match entity.kind {
                     Kind::Function => new.size = self.mercury_size(id).unwrap_or(new.size),
                     Kind::Reserved if symbol.section.is_none() => new.value = 0,
+                    Kind::Reserved => {
+                        new.value = new.value.saturating_sub(reserved::HEAD);
+                        new.info = new.info & 0xf0 | entity.symbol.r#type();
+                        new.other = entity.symbol.other;
+                    }
                     _ if entity.symbol.r#type() == STT_CUDA_OBJECT => {
                         new.info = new.info & 0xf0 | STT_CUDA_OBJECT;
                         new.other = entity.symbol.other;
@@ -305,31 +336,3 @@ const TYPES: [u32; 7] = [
     SHT_CUDA_MERCURY_CONSTANT_USER,
     SHT_CUDA_GLOBAL_INIT,
 ];
-
-/// The Mercury symbols of an object.
-fn mercury_symbols(object: &Object<'_>) -> Option<Vec<Symbol>> {
-    let (_, section) = object.with_type(SHT_CUDA_MERCURY_SYMTAB).next()?;
-    Some(object.cubin.file().rows::<Symbol>(&section.header).ok()?.iter().collect())
-}
-
-/// The Mercury form of a function of an object.
-fn mercury_code<'o, 'a>(
-    object: &'o Object<'a>,
-    id: EntityId,
-) -> Option<(u32, &'o super::object::Section<'a>)> {
-    object.with_type(SHT_CUDA_CAPMERC).find(|(_, section)| {
-        let symbol = section.header.info & SYMBOL_OF_TEXT;
-        let is_function =
-            object.symbols.get(symbol as usize).is_some_and(|one| one.0.r#type() == STT_FUNC);
-        is_function && object.entity(symbol) == Some(id)
-    })
-}
-
-/// The section of a function's attributes in the Mercury form.
-fn mercury_info(object: &Object<'_>, id: EntityId) -> Option<u32> {
-    let (code, _) = mercury_code(object, id)?;
-    let mut infos = object.with_type(SHT_CUDA_MERCURY_INFO);
-    let found =
-        infos.find(|(_, one)| one.header.info == code && one.name.as_bytes() != MODULE_INFO);
-    found.map(|(number, _)| number)
-}

@@ -1,8 +1,9 @@
 //! Relocations of the Mercury form of code, variables and unwind tables: resolved or taken over as those of the program are.
 
 use super::calls;
-use super::entity::SYMBOL_OF_TEXT;
+use super::entity::{Kind, SYMBOL_OF_TEXT};
 use super::error::LinkError;
+use super::mercury_object::{literals_of, mercury_symbols};
 use super::object::{Object, Role, Section};
 use super::out::{Class, Info, Link, Meaning, Out, OutId, OutRecord};
 use super::state::State;
@@ -14,9 +15,10 @@ use crate::mercury::{
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use elf_core::names::{
-    SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_GLOBAL_INIT, SHT_CUDA_MERCURY_RELA, SHT_PROGBITS,
-    SHT_RELA,
+    SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_GLOBAL_INIT, SHT_CUDA_MERCURY_CONSTANT_OPT,
+    SHT_CUDA_MERCURY_RELA, SHT_PROGBITS, SHT_RELA,
 };
 use elf_core::{Record, SectionHeader};
 
@@ -89,7 +91,10 @@ impl State<'_> {
                 let rows = rows.map_err(LinkError::damaged(object.index))?;
                 let rows: Vec<_> = rows.into_iter().flat_map(|rows| rows.iter()).collect();
                 let Some(target) = object.section(section.header.info) else { continue };
-                if target.header.r#type != SHT_PROGBITS {
+                if target.header.r#type == SHT_CUDA_MERCURY_CONSTANT_OPT {
+                    let target = section.header.info;
+                    self.mercury_literal_records(object, target, forms, &rows, &mut lists)?;
+                } else if target.header.r#type != SHT_PROGBITS {
                     self.mercury_records_of(object, target, forms, &rows, &mut lists)?;
                 } else if let Some(&place) = debug.get(&(object.index, section.header.info)) {
                     let list = lists.entry(place.0).or_default();
@@ -159,6 +164,41 @@ impl State<'_> {
         Ok(())
     }
 
+    /// Takes the records of a function's literals for all banks that these are in.
+    fn mercury_literal_records(
+        &self,
+        object: &Object<'_>,
+        target: u32,
+        forms: &Forms,
+        rows: &[Record],
+        lists: &mut BTreeMap<OutId, Vec<OutRecord>>,
+    ) -> Result<(), LinkError> {
+        let number = |function| Some(literals_of(object, function)?.0);
+        let parts = self.literal_parts.iter().filter(|(_, function, _)| {
+            self.is_here(*function, object.index) && number(*function) == Some(target)
+        });
+        let tables = mercury_symbols(object).unwrap_or_default().into_iter();
+        let tables = tables.filter(|one| u32::from(one.shndx) == target);
+        let starts: Vec<_> = tables.map(|one| one.value).collect();
+        let table_of = |offset| starts.iter().filter(|start| **start <= offset).max();
+        let mut rows = rows.to_vec();
+        // nvlink has the last table first, and turns each around
+        rows.sort_by_key(|row| (table_of(row.offset), Reverse(row.offset)));
+        for (bank, _, start) in parts {
+            let Some(form) = forms.get(bank) else { continue };
+            for record in &rows {
+                let Some(r#type) = self.mercury_fate(object, record) else { continue };
+                let offset = record.offset.wrapping_add(*start);
+                let placed = Record { offset, ..*record };
+                if let Some((symbol, addend)) = self.meaning(object, 0, &placed)? {
+                    let record = OutRecord { offset, r#type, symbol, addend };
+                    lists.entry(*form).or_default().push(record);
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Resolves a record of an unwind table or of line numbers, or gives it as it stays.
     fn mercury_debug_record(
         &mut self,
@@ -209,7 +249,9 @@ impl State<'_> {
             let is_offset = self.entities[id].name == "__UFT_OFFSET" && r#type == R_MERCURY_ABS64;
             let is_drivers =
                 matches!(r#type, R_MERCURY_G64 | R_MERCURY_ABS32_LO | R_MERCURY_ABS32_HI);
-            if self.is_gone(id) || is_offset || self.is_placed(id) && !is_drivers {
+            // what the system has of shared memory a driver knows the places of
+            let is_placed = self.is_placed(id) && self.entities[id].kind != Kind::Reserved;
+            if self.is_gone(id) || is_offset || is_placed && !is_drivers {
                 return None;
             }
         }

@@ -124,7 +124,11 @@ impl State<'_> {
     fn section(&self, id: OutId, symbols: &mut Symbols) {
         symbols.needed.push(id);
         if symbols.seen.insert(Meaning::Section(id)) {
-            symbols.all.push(OutSymbol::of_section(id, &self.outs[id].name));
+            let name = &self.outs[id].name;
+            // nvlink renames the section, not its symbol
+            let renamed = name.strip_prefix(b".nv.constant2.").filter(|_| self.sm >= 100);
+            let renamed = renamed.map(|kernel| [b".nv.constant.optimizer.", kernel].concat());
+            symbols.all.push(OutSymbol::of_section(id, renamed.as_ref().unwrap_or(name)));
         }
     }
 

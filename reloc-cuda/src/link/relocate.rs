@@ -36,6 +36,10 @@ impl State<'_> {
         self.check_undefined()?;
         let objects = Rc::clone(&self.objects);
         objects.iter().try_for_each(|object| self.relocate_object(object))?;
+        // those of literals stand behind all others
+        for (out, with) in self.kept_lists.clone() {
+            self.record_list(out, with);
+        }
         let kept = &self.kept_lists;
         self.records.retain(|(out, with, list)| !list.is_empty() || kept.contains(&(*out, *with)));
         // the last object's records come first

@@ -10,7 +10,7 @@ use core::cmp::Reverse;
 use elf_core::names::SHT_NOBITS;
 
 /// Bytes before the first variable.
-const HEAD: u64 = 0x40;
+pub(super) const HEAD: u64 = 0x40;
 
 impl State<'_> {
     /// Makes `.nv.shared.reserved.0`, if an object has one, and places its variables.

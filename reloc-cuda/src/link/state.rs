@@ -40,6 +40,8 @@ pub(super) struct State<'a> {
     pub(super) free_shared: Option<OutId>,
     /// Where literals of a function begin in bank 2.
     pub(super) literals: BTreeMap<EntityId, u64>,
+    /// Banks with the functions whose literals are there, and where these begin.
+    pub(super) literal_parts: Vec<(OutId, EntityId, u64)>,
     /// Where the words of textures are in parameter banks.
     pub(super) slots: BTreeMap<EntityId, u64>,
     /// Kernels whose banks have these words.
@@ -72,6 +74,7 @@ impl<'a> State<'a> {
             shared_sections: BTreeMap::new(),
             free_shared: None,
             literals: BTreeMap::new(),
+            literal_parts: Vec::new(),
             slots: BTreeMap::new(),
             texture_users: BTreeSet::new(),
             spans: BTreeMap::new(),

@@ -3,8 +3,8 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use elf_core::names::{
-    SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_MERCURY_RELA, SHT_NOBITS, SHT_NOTE, SHT_REL,
-    SHT_RELA,
+    SHF_CUDA_MERCURY, SHT_CUDA_CAPMERC, SHT_CUDA_MERCURY_RELA, SHT_CUDA_RESERVED_SHARED,
+    SHT_NOBITS, SHT_NOTE, SHT_REL, SHT_RELA,
 };
 use elf_core::{Definition, File, SectionFlags, SectionHeader, SegmentFlags};
 use nvinfo::{Attributes, Calls, Cubin, Payload};
@@ -114,7 +114,8 @@ impl<'a> Linked<'a> {
             };
             return rows.iter().map(row).collect();
         }
-        if section.r#type == SHT_NOBITS {
+        // memory, of which a file has no bytes
+        if matches!(section.r#type, SHT_NOBITS | SHT_CUDA_RESERVED_SHARED) {
             return Vec::new();
         }
         let mut data = file.section_data(section).unwrap();
