@@ -165,7 +165,19 @@ fn instruction(rest: &mut Reader<'_>) -> Option<String> {
             format!("offset_extended_sf register {}, offset {:x}", rest.register()?, rest.signed()?)
         }
         0x16 => format!("val_expression {}, {}", rest.register()?, expression(rest)?),
-        // those that no compiler for these machines writes have numbers alone
+        // those from here on cuobjdump does not know: it passes over their first byte and takes the others for instructions
+        0x12 => format!("def_cfa_sf register {}, offset {}", rest.register()?, rest.signed()?),
+        0x13 => format!("def_cfa_offset_sf offset {}", rest.signed()?),
+        0x14 => format!("val_offset register {}, offset {:x}", rest.register()?, rest.unsigned()?),
+        0x15 => format!("val_offset_sf register {}, offset {:x}", rest.register()?, rest.signed()?),
+        0x1d => format!("MIPS_advance_loc8 delta {}", rest.number(8)?),
+        0x2d => "GNU_window_save".to_owned(),
+        0x2e => format!("GNU_args_size size {}", rest.unsigned()?),
+        0x2f => format!(
+            "GNU_negative_offset_extended register {}, offset {:x}",
+            rest.register()?,
+            rest.unsigned()?
+        ),
         code => format!("{code:#x}"),
     })
 }
@@ -193,5 +205,60 @@ fn register(number: u64) -> Cow<'static, str> {
 impl Reader<'_> {
     fn register(&mut self) -> Option<Cow<'static, str>> {
         self.unsigned().map(register)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Reader, instruction};
+
+    /// The instruction, and how many bytes are behind it.
+    fn shown(bytes: &[u8]) -> Option<(String, usize)> {
+        let mut rest = Reader::new(bytes);
+        let text = instruction(&mut rest)?;
+        Some((text, rest.rest().len()))
+    }
+
+    #[test]
+    fn instructions_that_cuobjdump_does_not_know_have_their_operands() {
+        let known: [(&[u8], &str); 8] = [
+            (&[0x12, 0x81, 0x80, 0x80, 0x28, 0x78], "def_cfa_sf register R1, offset -8"),
+            (&[0x13, 0x78], "def_cfa_offset_sf offset -8"),
+            (&[0x14, 0x90, 0x80, 0x80, 0x28, 0x20], "val_offset register R16, offset 20"),
+            (&[0x15, 0x90, 0x80, 0x80, 0x28, 0x20], "val_offset_sf register R16, offset 20"),
+            (&[0x1d, 1, 2, 0, 0, 0, 0, 0, 0], "MIPS_advance_loc8 delta 513"),
+            (&[0x2d], "GNU_window_save"),
+            (&[0x2e, 0x80, 1], "GNU_args_size size 128"),
+            (&[0x30], "0x30"),
+        ];
+        for (bytes, expected) in known {
+            let longer = [bytes, &[0]].concat();
+            assert_eq!(shown(&longer), Some((expected.to_owned(), 1)), "{bytes:x?}");
+            for end in 1..bytes.len() {
+                assert_eq!(shown(&bytes[..end]), None, "{bytes:x?}, {end}");
+            }
+        }
+    }
+
+    #[test]
+    fn operations_have_their_operands() {
+        let known: [(&[u8], &str); 10] = [
+            (&[0x0c, 0xff, 0xff, 0xff, 0xff], "const4u: -1"),
+            (&[0x0e, 0xff, 0, 0, 0, 0, 0, 0, 0x80], "const8u: 9223372036854776063"),
+            (&[0x0f, 0, 0, 0, 0, 0, 0, 0, 0x80], "const8s: -9223372036854775808"),
+            (&[0x10, 0xff, 1], "constu: 255"),
+            (&[0x11, 0x7f], "consts: -1"),
+            (&[0x28, 0xfe, 0xff], "bra: -2"),
+            (&[0x90, 0x82, 0x80, 0x80, 0x28], "regx: R2"),
+            (&[0x9d, 3, 4], "bit_piece: 3, 4"),
+            (&[0x9e, 2, 5, 6], "implicit_value:  5  6 "),
+            (&[0x9f], "stack_value"),
+        ];
+        for (bytes, expected) in known {
+            let all = [&[0x0f, bytes.len() as u8], bytes].concat();
+            let shown = shown(&all)
+                .map(|(text, left)| (text.ends_with(&format!("(DW_OP_{expected})")), left));
+            assert_eq!(shown, Some((true, 0)), "{expected}");
+        }
     }
 }
