@@ -126,8 +126,10 @@ impl State<'_> {
     fn externs(&self, id: EntityId, numbers: &Numbers) -> Vec<u32> {
         let charged = self.calls.charged(id);
         let by_code = self.texts.iter().map(|text| text.0).filter(|one| charged.contains(one));
+        // those of an only kernel stand as the code does, of several each has its own first
+        let is_only = self.entities[id].is_kernel() && self.calls.trees.len() == 1;
         let mut found = Vec::new();
-        for function in [id].into_iter().chain(by_code) {
+        for function in Some(id).filter(|_| !is_only).into_iter().chain(by_code) {
             for callee in self.own_externs(function) {
                 let symbol = number(numbers, Meaning::Entity(callee));
                 if !found.contains(&symbol) {
