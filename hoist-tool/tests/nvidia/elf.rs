@@ -174,3 +174,37 @@ fn values_of_attributes_are_in_words() {
         }
     }
 }
+
+/// Banks of objects of toolkits 10 and 11 have one type, whatever their number: they are shown as those of others.
+#[test]
+fn banks_of_older_objects_are_shown() {
+    let mut bytes =
+        fs::read(root().join("fixtures/cuda/calls_a-13.5-sm_80.cubin")).expect("a file");
+    let shown = |bytes: &[u8]| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("old.cubin");
+        fs::write(&file, bytes).expect("a file");
+        let hoist = Path::new(env!("CARGO_BIN_EXE_hoist"));
+        let output = run(hoist, &["cuobjdump", "-elf"], &file);
+        let theirs = tool("cuobjdump", "banks_of_older_objects_are_shown");
+        let theirs = theirs.map(|cuobjdump| elf_lines(&run(&cuobjdump, &["-elf"], &file)));
+        (elf_lines(&output), theirs)
+    };
+    let (newer, _) = shown(&bytes);
+    let headers = u64::from_le_bytes(bytes[40..48].try_into().expect("eight bytes")) as usize;
+    let mut changed = 0;
+    for header in bytes[headers..].chunks_exact_mut(64) {
+        if header[4..8] == 0x7000_0064u32.to_le_bytes() {
+            header[4..8].copy_from_slice(&0x7000_0006u32.to_le_bytes());
+            changed += 1;
+        }
+    }
+    assert!(changed > 0);
+    let (older, theirs) = shown(&bytes);
+    let banks = |lines: &[String]| lines.iter().filter(|line| line.starts_with("0x")).count();
+    assert_eq!(banks(&older), banks(&newer));
+    for (ours, theirs) in older.iter().zip(theirs.iter().flatten()) {
+        assert!(ours == theirs || theirs == "\tAttribute:\tunknown Attribute", "{ours}: {theirs}");
+    }
+    assert_eq!(theirs.map_or(older.len(), |theirs| theirs.len()), older.len());
+}

@@ -8,9 +8,10 @@ use std::io::Write;
 
 use anyhow::Result;
 use elf_core::names::{
-    EM_CUDA, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_CONSTANT_B0, SHT_CUDA_CONSTANT_B15,
-    SHT_CUDA_GLOBAL_INIT, SHT_CUDA_INFO, SHT_CUDA_LOCAL, SHT_CUDA_PROTOTYPE, SHT_CUDA_RELOCINFO,
-    SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS, SHT_NOTE, SHT_PROGBITS, section_type,
+    EM_CUDA, SHT_CUDA_CALLGRAPH, SHT_CUDA_COMPAT_INFO, SHT_CUDA_CONSTANT, SHT_CUDA_CONSTANT_B0,
+    SHT_CUDA_CONSTANT_B15, SHT_CUDA_GLOBAL_INIT, SHT_CUDA_INFO, SHT_CUDA_LOCAL, SHT_CUDA_PROTOTYPE,
+    SHT_CUDA_RELOCINFO, SHT_CUDA_RESERVED_SHARED, SHT_CUDA_SHARED, SHT_NOBITS, SHT_NOTE,
+    SHT_PROGBITS, section_type,
 };
 use elf_core::{File, Name, SectionHeader};
 use fatbin::{Sm, Suffix};
@@ -185,7 +186,10 @@ fn contents(
     let is = |start: &str| name.as_bytes().starts_with(start.as_bytes());
     match section.r#type {
         // constants and variables have types of their own until they are linked
-        SHT_PROGBITS | SHT_CUDA_CONSTANT_B0..=SHT_CUDA_CONSTANT_B15 | SHT_CUDA_GLOBAL_INIT
+        SHT_PROGBITS
+        | SHT_CUDA_CONSTANT
+        | SHT_CUDA_CONSTANT_B0..=SHT_CUDA_CONSTANT_B15
+        | SHT_CUDA_GLOBAL_INIT
             if !is_debug(name) && !is(".nv.merc") =>
         {
             writeln!(out, "\n\n{name}")?;

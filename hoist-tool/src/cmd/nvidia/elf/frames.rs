@@ -241,6 +241,13 @@ mod tests {
     }
 
     #[test]
+    fn forms_of_older_compilers_are_passed_over() {
+        let bytes = [0x16, 0x81, 0x80, 0x80, 0x28, 9, 5, 0x0c, 0xff, 0xff, 0xff, 0xff, 0];
+        let expected = "val_expression R1,                    5 byte block:  c ff ff ff ff (DW_OP_const4u: -1)";
+        assert_eq!(shown(&bytes), Some((expected.to_owned(), 1)));
+    }
+
+    #[test]
     fn operations_have_their_operands() {
         let known: [(&[u8], &str); 10] = [
             (&[0x0c, 0xff, 0xff, 0xff, 0xff], "const4u: -1"),

@@ -2,8 +2,14 @@
 
 use super::reader::Reader;
 
+/// How a constant of four bytes begins where ptxas of toolkits 10 and 11 put the form of the block (`DW_FORM_block`) before its size.
+const WITH_FORM: [u8; 3] = [9, 5, 0x0c];
+
 /// Its bytes and its operations.
 pub(super) fn expression(rest: &mut Reader<'_>) -> Option<String> {
+    if rest.rest().starts_with(&WITH_FORM) {
+        rest.number(1)?;
+    }
     let size = rest.unsigned()?;
     let mut block = rest.split(size)?;
     let bytes: String = block.rest().iter().map(|byte| format!("{byte:2x} ")).collect();
