@@ -35,28 +35,28 @@ const R9: u32 = 0xf0;
 const PROFILE: u32 = 0xff00;
 const HALF_FORMAT: u32 = 0xf_0000;
 
-const TAG_CPU_ARCH: u64 = 6;
-const TAG_CPU_ARCH_PROFILE: u64 = 7;
-const TAG_ABI_PCS_R9_USE: u64 = 14;
-const TAG_ABI_FP_NUMBER_MODEL: u64 = 23;
-const TAG_ABI_VFP_ARGS: u64 = 28;
-const TAG_COMPATIBILITY: u64 = 32;
-const TAG_ABI_FP_16BIT_FORMAT: u64 = 38;
+const TAG_CPU_ARCH: u32 = 6;
+const TAG_CPU_ARCH_PROFILE: u32 = 7;
+const TAG_ABI_PCS_R9_USE: u32 = 14;
+const TAG_ABI_FP_NUMBER_MODEL: u32 = 23;
+const TAG_ABI_VFP_ARGS: u32 = 28;
+const TAG_COMPATIBILITY: u32 = 32;
+const TAG_ABI_FP_16BIT_FORMAT: u32 = 38;
 
 /// The values of the tags that matter.
 #[derive(Default)]
 struct Tags {
-    arch: Option<u64>,
-    profile: u64,
-    r9: u64,
-    numbers: u64,
-    vfp_args: u64,
-    half_format: u64,
-    compatibility: u64,
+    arch: Option<u32>,
+    profile: u32,
+    r9: u32,
+    numbers: u32,
+    vfp_args: u32,
+    half_format: u32,
+    compatibility: u32,
 }
 
 impl Tags {
-    const fn take(&mut self, tag: u64, value: u64) {
+    const fn take(&mut self, tag: u32, value: u32) {
         match tag {
             TAG_CPU_ARCH => self.arch = Some(value),
             TAG_CPU_ARCH_PROFILE => self.profile = value,
@@ -83,7 +83,8 @@ pub(crate) fn of(file: &File<'_>) -> Result<BuildAttributes, Error> {
     build_attributes(file, SHT_ARM_ATTRIBUTES, b"aeabi", form, |tag, value| tags.take(tag, value))?;
     // more than 1: it does not conform to the ABI, but to what its vendor has agreed on with others
     if tags.compatibility > 1 {
-        let kind = ErrorKind::Invalid { what: "Tag_compatibility", value: tags.compatibility };
+        let value = tags.compatibility.into();
+        let kind = ErrorKind::Invalid { what: "Tag_compatibility", value };
         return Err(Error { at: 0, kind });
     }
     let mut attributes = meaning(&tags);
@@ -113,15 +114,15 @@ fn meaning(tags: &Tags) -> BuildAttributes {
     let mut abi = 0;
     // code without floating point passes no such arguments; 3 goes together with both others
     if tags.numbers != 0 && tags.vfp_args != 3 {
-        abi |= (tags.vfp_args as u32).saturating_add(1).min(0xf);
+        abi |= tags.vfp_args.saturating_add(1).min(0xf);
     }
     // 3: not used
     if tags.r9 != 3 {
-        abi |= (tags.r9 as u32).saturating_add(1).min(0xf) << 4;
+        abi |= tags.r9.saturating_add(1).min(0xf) << 4;
     }
     // code that uses neither may be for both
     if tags.half_format != 0 {
-        abi |= (tags.half_format as u32).saturating_add(1).min(0xf) << 16;
+        abi |= tags.half_format.saturating_add(1).min(0xf) << 16;
     }
     // what is for one of them may be for the others; since Armv8 the architecture says it
     let profile = match tags.profile as u8 {
@@ -135,7 +136,7 @@ fn meaning(tags: &Tags) -> BuildAttributes {
 }
 
 /// What follows a tag.
-const fn form(tag: u64) -> BuildAttributeForm {
+const fn form(tag: u32) -> BuildAttributeForm {
     match tag {
         TAG_COMPATIBILITY => BuildAttributeForm::Both,
         4 | 5 => BuildAttributeForm::Text,

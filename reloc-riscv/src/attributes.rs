@@ -15,18 +15,18 @@ const STACK: u32 = 0xfff;
 const ATOMICS: u32 = 0xf000;
 const X3: u32 = 0xfff_0000;
 
-const TAG_STACK_ALIGN: u64 = 4;
-const TAG_ATOMIC_ABI: u64 = 14;
-const TAG_X3_REG_USAGE: u64 = 16;
+const TAG_STACK_ALIGN: u32 = 4;
+const TAG_ATOMIC_ABI: u32 = 14;
+const TAG_X3_REG_USAGE: u32 = 16;
 
 /// [`BuildAttributes::processor`]: x3 is the pointer of a shadow stack or another thing than the global pointer.
 pub(crate) const OTHER_X3: u32 = 1;
 
 /// `Tag_RISCV_x3_reg_usage`: the global pointer.
-const GLOBAL_POINTER: u64 = 1;
+const GLOBAL_POINTER: u32 = 1;
 
 /// `Tag_RISCV_atomic_abi`: the stronger operations of A6, which go together with those of either other ABI.
-const A6S: u64 = 2;
+const A6S: u32 = 2;
 
 /// What the attributes of `file` say.
 pub(crate) fn of(file: &File<'_>) -> Result<BuildAttributes, Error> {
@@ -40,25 +40,23 @@ pub(crate) fn of(file: &File<'_>) -> Result<BuildAttributes, Error> {
     Ok(attributes)
 }
 
-const fn form(tag: u64) -> BuildAttributeForm {
+const fn form(tag: u32) -> BuildAttributeForm {
     if tag & 1 == 0 { BuildAttributeForm::Number } else { BuildAttributeForm::Text }
 }
 
 /// The field of a tag; 0 of what goes together with everything.
-fn field(tag: u64, value: u64) -> u32 {
-    let mask = match tag {
-        TAG_STACK_ALIGN => STACK,
-        TAG_ATOMIC_ABI if value != A6S => ATOMICS,
-        TAG_X3_REG_USAGE => X3,
+fn field(tag: u32, value: u32) -> u32 {
+    // 0 is unknown
+    let one = match (tag, value) {
+        (_, 0) => return 0,
+        (TAG_STACK_ALIGN, _) => (STACK, 0),
+        (TAG_ATOMIC_ABI, A6S) => return 0,
+        (TAG_ATOMIC_ABI, _) => (ATOMICS, 12),
+        (TAG_X3_REG_USAGE, _) => (X3, 16),
         _ => return 0,
     };
-    let low = mask.trailing_zeros();
-    let most = mask.unbounded_shr(low);
-    match value {
-        // unknown
-        0 => 0,
-        _ => u32::try_from(value).unwrap_or(most).saturating_add(1).min(most).unbounded_shl(low),
-    }
+    let (mask, low): (u32, u32) = one;
+    value.saturating_add(1).min(mask.unbounded_shr(low)).unbounded_shl(low)
 }
 
 #[cfg(test)]
@@ -68,7 +66,7 @@ mod tests {
     #[test]
     fn choices() {
         assert_eq!(field(TAG_STACK_ALIGN, 16), 17);
-        assert_eq!(field(TAG_STACK_ALIGN, u64::MAX), STACK);
+        assert_eq!(field(TAG_STACK_ALIGN, u32::MAX), STACK);
         for fits_all in [(TAG_ATOMIC_ABI, 0), (TAG_ATOMIC_ABI, A6S), (TAG_X3_REG_USAGE, 0), (6, 1)]
         {
             assert_eq!(field(fits_all.0, fits_all.1), 0, "{fits_all:?}");

@@ -4,7 +4,7 @@
 use crate::error::{Error, ErrorKind};
 use crate::file::File;
 
-const TAG_FILE: u64 = 1;
+const TAG_FILE: u32 = 1;
 
 /// What follows a tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum BuildAttributeForm {
 }
 
 /// Reads what the sections of this type say in the words of `vendor` of the whole file: gives `take` each tag with a number, and the number.
-/// What follows a tag is known from the tag alone.
+/// What follows a tag is known from the tag alone. Numbers that are larger than 32 bits hold are the largest of these.
 ///
 /// ```
 /// use elf_core::{BuildAttributeForm, File, build_attributes};
@@ -47,8 +47,8 @@ pub fn build_attributes(
     file: &File<'_>,
     section_type: u32,
     vendor: &[u8],
-    form: impl Fn(u64) -> BuildAttributeForm,
-    mut take: impl FnMut(u64, u64),
+    form: impl Fn(u32) -> BuildAttributeForm,
+    mut take: impl FnMut(u32, u32),
 ) -> Result<(), Error> {
     let is_big = file.encoding().is_big_endian();
     file.sections().try_for_each(|header| {
@@ -69,8 +69,8 @@ fn read(
     bytes: &[u8],
     is_big: bool,
     vendor: &[u8],
-    form: &impl Fn(u64) -> BuildAttributeForm,
-    take: &mut impl FnMut(u64, u64),
+    form: &impl Fn(u32) -> BuildAttributeForm,
+    take: &mut impl FnMut(u32, u32),
 ) -> Option<()> {
     let (version, mut rest) = bytes.split_first()?;
     if *version != b'A' {
@@ -121,18 +121,20 @@ fn text(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((bytes.get(..end)?, bytes.get(end.checked_add(1)?..)?))
 }
 
-/// A ULEB128 number; bits beyond 64 are lost.
-fn number(bytes: &mut &[u8]) -> Option<u64> {
-    let mut value = 0;
-    for shift in (0..u32::MAX).step_by(7) {
+/// A ULEB128 number, or the largest of 32 bits if it is larger than that.
+fn number(bytes: &mut &[u8]) -> Option<u32> {
+    let (mut value, mut shift) = (0, 0u32);
+    loop {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
-        value |= u64::from(byte & 0x7f).unbounded_shl(shift);
+        let part = u32::from(byte & 0x7f);
+        let placed = part.unbounded_shl(shift);
+        value |= if placed.unbounded_shr(shift) == part { placed } else { u32::MAX };
         if byte & 0x80 == 0 {
             return Some(value);
         }
+        shift = shift.saturating_add(7);
     }
-    None
 }
 
 #[cfg(test)]
@@ -157,7 +159,7 @@ mod tests {
     use std::vec;
     use std::vec::Vec;
 
-    fn found(bytes: &[u8], is_big: bool) -> Option<Vec<(u64, u64)>> {
+    fn found(bytes: &[u8], is_big: bool) -> Option<Vec<(u32, u32)>> {
         let mut found = Vec::new();
         let form = |tag| match tag {
             5 | 67 => BuildAttributeForm::Text,
@@ -178,6 +180,15 @@ mod tests {
         let mut others = section(&tags, false);
         others[5..10].copy_from_slice(b"other");
         assert_eq!(found(&others, false), Some(vec![]), "of another vendor");
+    }
+
+    #[test]
+    fn numbers_are_never_cut_off() {
+        let number = |mut bytes: &[u8]| number(&mut bytes);
+        assert_eq!(number(&[0xff, 0xff, 0xff, 0xff, 0x0f]), Some(u32::MAX));
+        assert_eq!(number(&[0x86, 0x80, 0x80, 0x80, 0x10]), Some(u32::MAX), "6 and 2^32");
+        assert_eq!(number(&[0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 1]), Some(u32::MAX));
+        assert_eq!(number(&[0x86, 0x80, 0x80, 0x80, 0x80, 0x80, 0]), Some(6));
     }
 
     #[test]
