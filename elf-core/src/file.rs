@@ -271,8 +271,9 @@ impl<'a> File<'a> {
             index = index.saturating_sub(1);
             section.r#type == SHT_SYMTAB
         });
-        let index = found.and_then(|_| u32::try_from(index).ok());
-        index.map(|index| self.symbol_table_at(index)).transpose()
+        let encoding = self.encoding;
+        let table = |(section, index)| for_class!(encoding => self.symbols_of_encoding(encoding, index, &section));
+        found.zip(u32::try_from(index).ok()).map(table).transpose()
     }
 
     /// The table of symbols for dynamic linking (`SHT_DYNSYM`), if there is one.
@@ -289,22 +290,23 @@ impl<'a> File<'a> {
     /// [`ErrorKind::NoSection`] or [`ErrorKind::SectionType`] if that is none, or its `sh_link` is no string table; else as
     /// [`rows`](Self::rows).
     pub fn symbol_table_at(&self, index: u32) -> Result<SymbolTable<'a>, Error> {
+        let section = self.linked_section(index, "sh_link")?;
+        if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
+            return Err(wrong_type(&section, "symbol table"));
+        }
         let encoding = self.encoding;
-        for_class!(encoding => self.symbols_of_encoding(encoding, index))
+        for_class!(encoding => self.symbols_of_encoding(encoding, index, &section))
     }
 
-    /// [`symbol_table_at`](Self::symbol_table_at), where the class is known.
+    /// The symbol table that is section `index`, where the class is known.
     #[inline]
     fn symbols_of_encoding(
         &self,
         encoding: Encoding,
         index: u32,
+        section: &SectionHeader,
     ) -> Result<SymbolTable<'a>, Error> {
-        let section = self.linked_section(index, "sh_link")?;
-        if section.r#type != SHT_SYMTAB && section.r#type != SHT_DYNSYM {
-            return Err(wrong_type(&section, "symbol table"));
-        }
-        let symbols = Table::of_section(self.bytes, encoding, Place::of(&section))?;
+        let symbols = Table::of_section(self.bytes, encoding, Place::of(section))?;
         let names = self.string_table(section.link, "sh_link")?;
         let extended = self.extended_indices(index)?;
         Ok(SymbolTable {
@@ -339,7 +341,9 @@ impl<'a> File<'a> {
         strings(self.bytes, self.linked_section(index, what)?)
     }
 
-    #[inline]
+    // where code is scarcer than time, one function for all that have an index
+    #[cfg_attr(target_pointer_width = "64", inline)]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(never))]
     fn linked_section(&self, index: u32, what: &'static str) -> Result<SectionHeader, Error> {
         let section = usize::try_from(index).ok().and_then(|index| self.sections.get(index));
         section.ok_or_else(|| self.no_section(index, what))

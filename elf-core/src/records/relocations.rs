@@ -70,7 +70,7 @@ impl<'a> Relocations<'a> {
     /// Whether there are none.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.len() == 0
+        each!(Self, self, form => form.is_empty())
     }
 
     /// Record `index`. Packed forms read all that is before it.

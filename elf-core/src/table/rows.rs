@@ -78,7 +78,7 @@ impl<'a, E: Entry> Table<'a, E> {
     /// Whether there are no rows.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.0.is_empty()
     }
 
     /// Row `index`.

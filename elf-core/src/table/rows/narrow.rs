@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::table::class::Elf64;
 use crate::table::entry::{Entry, row_size, view};
-use crate::table::place::Place;
+use crate::table::place::{Place, quotient};
 use crate::table::slices::span;
 use crate::views::encoding::Encoding;
 use core::marker::PhantomData;
@@ -47,10 +47,11 @@ impl<'a, E: Entry> Rows<'a, E> {
     }
 
     pub(super) const fn len(&self) -> usize {
-        match self.bytes.len().checked_div(row_size::<E>(self.encoding)) {
-            Some(count) => count,
-            None => 0,
-        }
+        quotient(self.bytes.len(), row_size::<E>(self.encoding)).0
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
     }
 
     pub(super) fn get(&self, index: usize) -> Option<E::View> {

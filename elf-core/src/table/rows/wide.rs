@@ -94,6 +94,10 @@ impl<'a, E: Entry> Rows<'a, E> {
         each!(Self, self, rows => (rows.len()))
     }
 
+    pub(super) const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     #[inline]
     pub(super) fn get(&self, index: usize) -> Option<E::View> {
         each!(Self, self, rows => (rows.get(index).map(|&row| row.into())))
