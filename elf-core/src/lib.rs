@@ -112,7 +112,8 @@ pub use reloc::error::{ApplyError, ApplyErrorKind};
 pub use reloc::field::{Bits, Decode, Encode, Field, Order, Unencodable};
 pub use reloc::in_place::apply_all;
 pub use reloc::kind::{
-    Alternative, Branch, Kind, Pair, Relax, Special, Stage, decides, find, shrinks, well_formed,
+    Alternative, Branch, Kind, Pair, Relax, Special, Stage, asks_size, decides, find, shrinks,
+    well_formed,
 };
 pub use reloc::pairing::{Pairing, Shorten};
 pub use reloc::query::{Query, Resolve};

@@ -49,8 +49,12 @@ const fn residual(size: u32, groups: u8) -> u32 {
 
 /// By how much the highest eight bits, counted from an even one, are shifted.
 const fn shift(rest: u32) -> u32 {
-    let width = 32u32.wrapping_sub(rest.leading_zeros());
-    width.wrapping_add(1).saturating_sub(8) & !1
+    // the smallest processors have no instruction that counts zeros
+    let mut shift = 0u32;
+    while rest.unbounded_shr(shift) > 0xff {
+        shift = shift.wrapping_add(2);
+    }
+    shift
 }
 
 /// Of the value: addresses of 4 bytes have no larger ones.

@@ -4,7 +4,7 @@ use super::arch::{Arch, find_of};
 use super::bits::{self, Sequence, Word};
 use super::check::Check;
 use super::error::{ApplyError, ApplyErrorKind};
-use super::field::{Field, Order, Shape, Unencodable};
+use super::field::{Bits, Field, Order, Shape, Unencodable};
 use super::kind::{Kind, Special, Stage, Uses, Usual};
 use super::query::{Query, Resolve};
 use super::rewrite::{GotLoad, Rewrite};
@@ -20,7 +20,7 @@ pub struct SectionMut<'m> {
     pub bytes: &'m mut [u8],
     /// The address at which the first of them is, or will be, when the code runs.
     pub address: u64,
-    /// Whether data are big-endian.
+    /// Whether data are big-endian; without the feature `big-endian` that is [not supported](ApplyErrorKind::Unsupported).
     pub big_endian: bool,
 }
 
@@ -266,10 +266,10 @@ fn apply_any<A: Arch>(
         symbols,
         arch: PhantomData,
     };
-    let applied = if const { Uses::of(A::KINDS).wide } {
-        place.apply::<u128>(section)
-    } else {
-        place.apply::<u64>(section)
+    let applied = match const { Uses::of(A::KINDS).bytes } {
+        ..=4 => place.apply::<u32>(section),
+        5..=8 => place.apply::<u64>(section),
+        _ => place.apply::<u128>(section),
     };
     applied.map_err(|error| ApplyError::new(record, Some(kind.name), error))
 }
@@ -322,9 +322,14 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     const USES: Uses = Uses::of(A::KINDS);
 
     /// Applies the relocation to a word that fits `W`.
-    #[inline(never)]
+    // out of the loop where that is one with room for code; else it has one caller
+    #[cfg_attr(target_pointer_width = "64", inline(never))]
+    #[cfg_attr(not(target_pointer_width = "64"), inline(always))]
     fn apply<W: Word>(&self, section: &mut SectionMut<'_>) -> Result<(), ApplyErrorKind> {
         match self.kind.stage {
+            Stage::Link if section.big_endian && !cfg!(feature = "big-endian") => {
+                return Err(ApplyErrorKind::Unsupported);
+            }
             Stage::Link => {}
             Stage::Load => return Err(ApplyErrorKind::Dynamic),
             Stage::Unsupported => return Err(ApplyErrorKind::Unsupported),
@@ -350,9 +355,12 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         let Some((before, place)) = found else {
             return Err(ApplyErrorKind::OutsideSection { size });
         };
-        let order = Sequence::of(field.order, section.big_endian);
+        let order = match Sequence::of(field.order, section.big_endian) {
+            Sequence::LittleHalves if !Self::USES.halfwords => Sequence::Little,
+            order => order,
+        };
         let mut word = match is_uleb128 {
-            true => W::from(uleb128(place)),
+            true => W::of(uleb128(place)),
             false => W::load(place, order),
         };
         let formula = match self.kind.select {
@@ -365,24 +373,26 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
             return self.store_uleb128(place, value);
         }
         for bits in field.parts {
-            let part = match bits.role {
+            let role = bits.role.filter(|_| Self::USES.roles);
+            let part = match role {
                 None => value,
-                Some(role) => self.ask(role, addend)?,
+                Some(role) => self.ask(role, addend).map_err(unanswered)?,
             };
-            word = bits::put(bits, word, part)?;
+            let rounded = bits.rounded && Self::USES.rounded;
+            word = bits::put(&Bits { role, rounded, ..*bits }, word, part)?;
         }
         if Self::USES.coded
             && let Some(encode) = field.encode
         {
             let encoded = encode(word.low(0), value.cast_signed(), field.argument);
-            word = W::from(encoded.map_err(|error| unencodable(error, value))?);
+            word = W::of(encoded.map_err(|error| unencodable(error, value))?);
         }
         if Self::USES.branches
             && let Some(branch) = self.kind.branch
         {
             let target = self.symbols.attributes(&self.query(formula.of, addend));
             let encoded = branch(word.low(0), value.cast_signed(), target);
-            word = W::from(encoded.map_err(|error| unencodable(error, value))?);
+            word = W::of(encoded.map_err(|error| unencodable(error, value))?);
         }
         word.store(place, order);
         Ok(())
@@ -396,9 +406,12 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         if !is_sum && !check.holds(value) {
             return Err(ApplyErrorKind::Overflow { value, check });
         }
-        for (byte, shift) in place.iter_mut().zip((0..u32::MAX).step_by(7)) {
-            let mask = if is_sum { u64::MAX.unbounded_shr(shift) as u8 & 0x7f } else { 0x7f };
-            *byte = *byte & !mask | value.unbounded_shr(shift) as u8 & mask;
+        let (mut rest, mut known) = (value, u64::MAX);
+        for byte in place {
+            let mask = known as u8 & 0x7f;
+            *byte = *byte & !mask | rest as u8 & mask;
+            rest >>= 7;
+            known = if is_sum { known >> 7 } else { known };
         }
         Ok(())
     }
@@ -439,7 +452,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
 
     /// The value of the formula for a place that holds `word`, checked.
     fn value(&self, formula: &Value, addend: i64, word: impl Word) -> Result<u64, ApplyErrorKind> {
-        let mut value = self.unchecked(formula, addend)?;
+        let mut value = self.unchecked(formula, addend).map_err(unanswered)?;
         let contents = match formula.contents {
             Contents::Ignored => None,
             _ if !Self::USES.contents => None,
@@ -460,7 +473,7 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     }
 
     /// The value of the formula without V.
-    fn unchecked(&self, formula: &Value, addend: i64) -> Result<u64, ApplyErrorKind> {
+    fn unchecked(&self, formula: &Value, addend: i64) -> Result<u64, Role> {
         let mut value = self.ask(formula.of, addend)?;
         if formula.addend {
             value = value.wrapping_add_signed(addend);
@@ -471,39 +484,36 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
         }
         let minus = self.ask(formula.minus, addend)?;
         let page = |value: u64| value & !0xfff;
-        if !Self::USES.pages {
-            return Ok(value.wrapping_sub(minus));
-        }
+        let is_used = |page: Page| Self::USES.pages & page.bit() != 0;
         Ok(match formula.page {
-            Page::Neither => value.wrapping_sub(minus),
-            Page::Minus => value.wrapping_sub(page(minus)),
-            Page::MinusWord => value.wrapping_sub(minus & !3),
-            Page::Both => page(value).wrapping_sub(page(minus)),
-            Page::Nearest => page(value.wrapping_add(0x800)).wrapping_sub(page(minus)),
-            Page::Upper { back } => {
+            Page::Minus if is_used(Page::Minus) => value.wrapping_sub(page(minus)),
+            Page::MinusWord if is_used(Page::MinusWord) => value.wrapping_sub(minus & !3),
+            Page::Both if is_used(Page::Both) => page(value).wrapping_sub(page(minus)),
+            Page::Nearest if is_used(Page::Nearest) => {
+                page(value.wrapping_add(0x800)).wrapping_sub(page(minus))
+            }
+            Page::Upper { back } if is_used(Page::Upper { back: 0 }) => {
                 let from = page(minus.wrapping_sub(back.into()));
                 let lower = page(value.wrapping_add(0x800)).wrapping_sub(from);
                 lower.wrapping_add(1 << 31).wrapping_sub((value & 0x800) << 21)
             }
+            _ => value.wrapping_sub(minus),
         })
     }
 
     /// What the symbol, the place or the partner has for a role.
-    fn ask(&self, role: Role, addend: i64) -> Result<u64, ApplyErrorKind> {
+    fn ask(&self, role: Role, addend: i64) -> Result<u64, Role> {
         match role {
             Role::Zero => Ok(0),
             Role::Place => Ok(self.address.wrapping_add(self.record.offset)),
             Role::Partner if Self::USES.partners => self.ask_partner(),
-            role => {
-                let answer = self.symbols.resolve(&self.query(role, addend));
-                answer.ok_or(ApplyErrorKind::Unresolved(role))
-            }
+            role => self.symbols.resolve(&self.query(role, addend)).ok_or(role),
         }
     }
 
     /// The value of the partner, which has none itself.
-    fn ask_partner(&self) -> Result<u64, ApplyErrorKind> {
-        let unpaired = ApplyErrorKind::Unpaired;
+    fn ask_partner(&self) -> Result<u64, Role> {
+        let unpaired = Role::Partner;
         let record = self.partner.ok_or(unpaired)?;
         let kind = find_of::<A>(record.r#type).ok_or(unpaired)?;
         let addend = record.addend.ok_or(unpaired)?;
@@ -515,6 +525,15 @@ impl<A: Arch, S: Resolve> Place<'_, A, S> {
     fn query(&self, role: Role, addend: i64) -> Query {
         let place = self.address.wrapping_add(self.record.offset);
         Query { role, symbol: self.record.symbol, place, addend, kind: self.kind }
+    }
+}
+
+/// Nobody has an answer for a role: what is asked for by that name only, an error being much to move.
+#[cold]
+const fn unanswered(role: Role) -> ApplyErrorKind {
+    match role {
+        Role::Partner => ApplyErrorKind::Unpaired,
+        role => ApplyErrorKind::Unresolved(role),
     }
 }
 
@@ -534,6 +553,12 @@ fn uleb128(bytes: &[u8]) -> u64 {
 /// Bytes of the number of variable length that `bytes` begin with; more than they are if it does not end.
 fn length(bytes: &[u8]) -> usize {
     // `position` would check its count for overflow, and panic
-    let mut numbered = bytes.iter().zip(1usize..=10);
-    numbered.find(|(byte, _)| *byte & 0x80 == 0).map_or(usize::MAX, |(_, length)| length)
+    let mut length = 0usize;
+    for byte in bytes.iter().take(10) {
+        length = length.wrapping_add(1);
+        if byte & 0x80 == 0 {
+            return length;
+        }
+    }
+    usize::MAX
 }

@@ -6,7 +6,9 @@ use super::field::{Bits, Field, Order};
 use super::shift::{shl, shr};
 
 /// A word that holds all fields of an architecture. Most have none of more than 8 bytes, and small machines no larger words.
-pub(crate) trait Word: Copy + From<u64> {
+pub(crate) trait Word: Copy {
+    /// The low bits of `value`.
+    fn of(value: u64) -> Self;
     /// The word of at most 16 bytes at `place`.
     fn load(place: &[u8], order: Sequence) -> Self;
     /// Stores the low bytes at `place`.
@@ -52,12 +54,17 @@ macro_rules! word {
     ($word:ident, $shl:path, $shr:path) => {
         impl Word for $word {
             #[inline]
+            fn of(value: u64) -> Self {
+                value as Self
+            }
+
+            #[inline]
             fn load(place: &[u8], order: Sequence) -> Self {
                 // most are instructions
                 // elsewhere than in instructions small machines have the loop below alone, which is less code
                 if cfg!(target_pointer_width = "64") || order == Sequence::LittleHalves {
                     if let Some(&bytes) = place.as_array::<4>() {
-                        return order.exchange(u32::from_le_bytes(bytes)).into();
+                        return Self::of(order.exchange(u32::from_le_bytes(bytes)).into());
                     }
                 }
                 let next = |word: Self, byte: &u8| word.unbounded_shl(8) | Self::from(*byte);
@@ -95,12 +102,13 @@ macro_rules! word {
 
             #[inline]
             fn with(self, at: u32, mask: u64, part: u64) -> Self {
-                let (mask, part) = (Self::from(mask), Self::from(part & mask));
+                let (mask, part) = (Self::of(mask), Self::of(part & mask));
                 self & !$shl(mask, at) | $shl(part, at)
             }
         }
     };
 }
+word!(u32, u32::unbounded_shl, u32::unbounded_shr);
 word!(u64, shl, shr);
 word!(u128, u128::unbounded_shl, u128::unbounded_shr);
 
@@ -112,8 +120,8 @@ pub(crate) fn held(field: &Field, word: impl Word) -> i64 {
         value |= shl(word.low(bits.at.into()) & bits.mask(), bits.shift.into());
         width = width.max(bits.shift.saturating_add(bits.width));
     }
-    let unused = 64u8.saturating_sub(width).into();
-    value.unbounded_shl(unused).cast_signed().unbounded_shr(unused)
+    let sign = shl(1, width.saturating_sub(1).into());
+    (value ^ sign).wrapping_sub(sign).cast_signed()
 }
 
 /// See [`Field::addend`].

@@ -1,5 +1,7 @@
 //! Which values a field may take.
 
+use super::shift::{shl, shr};
+
 /// Which values a field may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -27,27 +29,17 @@ impl Check {
     #[must_use]
     #[inline]
     pub const fn holds(self, value: u64) -> bool {
-        match self {
-            Self::Any => true,
-            Self::Signed(bits) => Self::signed(value, bits),
-            Self::Unsigned(bits) => Self::unsigned(value, bits),
-            Self::Either(bits) => Self::signed(value, bits) || Self::unsigned(value, bits),
-            Self::SignedRounded { bits, low } => match value.cast_signed().checked_add(half(low)) {
-                Some(rounded) => Self::signed(rounded.cast_unsigned(), bits),
-                None => bits >= 64,
-            },
-        }
-    }
-
-    const fn signed(value: u64, bits: u8) -> bool {
-        // the value and its sign have all bits from the sign bit up alike
-        let shift = bits.saturating_sub(1);
-        let high = (value as i64).unbounded_shr(shift as u32);
-        high == 0 || high == -1
-    }
-
-    const fn unsigned(value: u64, bits: u8) -> bool {
-        value.unbounded_shr(bits as u32) == 0
+        // those of a signed integer are the first 2^n once they are moved up to start at 0
+        let (value, bits) = match self {
+            Self::Any => return true,
+            Self::Either(bits) if value >> 63 == 0 => (value, bits),
+            Self::Unsigned(bits) => (value, bits),
+            Self::Signed(bits) | Self::Either(bits) => (value.wrapping_add(half(bits)), bits),
+            Self::SignedRounded { bits, low } => {
+                (value.wrapping_add(half(low)).wrapping_add(half(bits)), bits)
+            }
+        };
+        shr(value, bits as u32) == 0
     }
 
     /// The same for addresses of `size` bytes: 32 bits hold all values that are computed modulo 2^32.
@@ -85,14 +77,41 @@ impl Check {
     }
 }
 
-/// Half of what the lower part counts to.
-const fn half(low: u8) -> i64 {
-    1i64.unbounded_shl(low.saturating_sub(1) as u32)
+/// Half of what so many bits count to.
+#[inline]
+const fn half(bits: u8) -> u64 {
+    shl(1, bits.saturating_sub(1) as u32)
 }
 
 #[cfg(test)]
 mod tests {
     use super::Check;
+
+    /// The limits are the last values that hold.
+    #[test]
+    fn limits() {
+        let checks = (1..=64).flat_map(|bits| {
+            let rounded = [1, 12, 63].map(|low| Check::SignedRounded { bits, low });
+            [Check::Signed(bits), Check::Unsigned(bits), Check::Either(bits)]
+                .into_iter()
+                .chain(rounded)
+        });
+        for check in checks {
+            let (least, most) = check.limits();
+            // beside the largest limits there are no more values, or they mean others
+            let wraps = least <= i64::MIN.into() || most >= i64::MAX.into();
+            for (value, holds) in
+                [(least, true), (most, true), (least - 1, false), (most + 1, false)]
+            {
+                if !wraps || holds {
+                    assert_eq!(check.holds(value as u64), holds, "{check:?}: {value:#x}");
+                }
+            }
+        }
+        assert!(Check::Any.holds(u64::MAX));
+        assert!(!Check::Unsigned(63).holds(u64::MAX));
+        assert!(Check::Either(64).holds(u64::MAX));
+    }
 
     #[test]
     fn rounded() {

@@ -3,13 +3,13 @@
 use super::attributes::SymbolAttributes;
 use super::check::Check;
 use super::error::ApplyErrorKind;
-use super::field::{Field, Shape, Unencodable};
+use super::field::{Bits, Field, Order, Shape, Unencodable};
 use super::pairing::Pairing;
 use super::rewrite::{Reach, Rewrite};
 use super::shrink::{Padding, Shrink};
 use super::site::Site;
 use super::tls::Transition;
-use super::value::{Contents, Page, Role, Slot, Value};
+use super::value::{Contents, Role, Slot, Value};
 
 /// One kind of relocation: everything that [`apply`](crate::apply) needs to know.
 #[derive(Clone, Copy, Debug)]
@@ -312,6 +312,19 @@ pub const fn decides(kinds: &[Kind]) -> bool {
     Uses::of(kinds).special
 }
 
+/// Whether a relocation of one of these kinds asks for the [size](Role::Size) of its symbol.
+#[must_use]
+pub const fn asks_size(kinds: &[Kind]) -> bool {
+    let mut rest = kinds;
+    while let [kind, tail @ ..] = rest {
+        if matches!(kind.value.of, Role::Size) || matches!(kind.value.minus, Role::Size) {
+            return true;
+        }
+        rest = tail;
+    }
+    false
+}
+
 /// Whether code of these kinds may become shorter.
 #[must_use]
 pub const fn shrinks(kinds: &[Kind]) -> bool {
@@ -369,14 +382,16 @@ macro_rules! kinds {
 
 /// What the rows of a table make use of: what none of them does is left out of an architecture's code.
 pub(crate) struct Uses {
-    /// Fields of more than 8 bytes.
-    pub(crate) wide: bool,
+    /// Bytes of the largest field, or 8 where numbers of variable length may be larger.
+    pub(crate) bytes: usize,
     /// Values of relocations that belong together.
     pub(crate) partners: bool,
     /// V.
     pub(crate) contents: bool,
     /// T.
     pub(crate) thumb: bool,
+    /// Words of halfwords.
+    pub(crate) halfwords: bool,
     /// Numbers of variable length.
     pub(crate) uleb128: bool,
     /// Encoders or decoders.
@@ -385,8 +400,12 @@ pub(crate) struct Uses {
     pub(crate) branches: bool,
     /// Formulas that the instruction decides.
     pub(crate) select: bool,
-    /// Pages.
-    pub(crate) pages: bool,
+    /// How formulas are rounded to pages: a [bit](Page::bit) for each way.
+    pub(crate) pages: u8,
+    /// Parts of fields that take a role of their own.
+    pub(crate) roles: bool,
+    /// Parts of fields that are rounded to the nearest.
+    pub(crate) rounded: bool,
     /// More than the applying of kinds.
     pub(crate) special: bool,
     /// Padding.
@@ -400,15 +419,18 @@ pub(crate) struct Uses {
 impl Uses {
     pub(crate) const fn of(kinds: &[Kind]) -> Self {
         let mut uses = Self {
-            wide: false,
+            bytes: 0,
             partners: false,
             contents: false,
             thumb: false,
+            halfwords: false,
             uleb128: false,
             coded: false,
             branches: false,
             select: false,
-            pages: false,
+            pages: 0,
+            roles: false,
+            rounded: false,
             special: false,
             padding: false,
             alternatives: false,
@@ -422,15 +444,25 @@ impl Uses {
                 continue;
             }
             let Value { of, minus, thumb, page, contents, .. } = kind.value;
-            uses.wide |= kind.field.bytes() > size_of::<u64>();
+            let bytes = if kind.field.is_uleb128 { 8 } else { kind.field.bytes() };
+            if bytes > uses.bytes {
+                uses.bytes = bytes;
+            }
             uses.partners |= matches!(of, Role::Partner) || matches!(minus, Role::Partner);
             uses.contents |= !matches!(contents, Contents::Ignored);
             uses.thumb |= thumb;
+            uses.halfwords |= matches!(kind.field.order, Order::Halfwords);
             uses.uleb128 |= kind.field.is_uleb128;
             uses.coded |= kind.field.encode.is_some() || kind.field.decode.is_some();
             uses.branches |= kind.branch.is_some();
             uses.select |= kind.select.is_some();
-            uses.pages |= !matches!(page, Page::Neither);
+            uses.pages |= page.bit();
+            let mut parts = kind.field.parts;
+            while let [Bits { role, rounded, .. }, tail @ ..] = parts {
+                uses.roles |= role.is_some();
+                uses.rounded |= *rounded;
+                parts = tail;
+            }
             uses.special |= !kind.special.is_none();
             uses.padding |= matches!(kind.special, Special::Padding(_));
             uses.alternatives |= matches!(kind.special, Special::Alternative(_));

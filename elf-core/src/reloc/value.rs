@@ -147,6 +147,20 @@ pub enum Page {
     },
 }
 
+impl Page {
+    /// A bit of its own.
+    pub(crate) const fn bit(self) -> u8 {
+        match self {
+            Self::Neither => 1,
+            Self::Minus => 1 << 1,
+            Self::MinusWord => 1 << 2,
+            Self::Both => 1 << 3,
+            Self::Nearest => 1 << 4,
+            Self::Upper { .. } => 1 << 5,
+        }
+    }
+}
+
 /// What becomes of V, what the place holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -11,7 +11,7 @@ use crate::model::storage::{Needs, SymbolSlot, SymbolState};
 use crate::model::stubs;
 use crate::model::tls::{self, rewrites};
 use core::ops::Range;
-use elf_core::{Arch, Check, Query, Resolve, Role, Slot, SymbolAttributes};
+use elf_core::{Arch, Check, Query, Resolve, Role, Slot, SymbolAttributes, asks_size};
 
 /// The symbols of one object, at their addresses in an image at `base`.
 pub(crate) struct Symbols<'l, 'a, 's, A> {
@@ -202,7 +202,7 @@ impl<'l, 'a, 's, A: Arch> Symbols<'l, 'a, 's, A> {
             Role::SegmentBase if A::HAS_STATES => {
                 Some(self.base.wrapping_add(self.layout.spans.segment_of(slot.group)?.offset))
             }
-            Role::Size => self.size(slot, query.symbol),
+            Role::Size if const { asks_size(A::KINDS) } => self.size(slot, query.symbol),
             Role::TpOffset | Role::DtpOffset if THREAD_LOCAL => self.resolve_variable(slot, role),
             Role::TlsDescCall => tls::call::<A>(&self.layout.found)
                 .map(|_| self.nearest(self.bases.of(Group::Stubs), query.place)),
