@@ -67,6 +67,6 @@ impl<'a> HeapStorage<'a> {
         grow(edits, needed.edits);
         let edits = edits.get_mut(..needed.edits).unwrap_or_default();
         let storage = Storage { objects, sections, symbols, names, edits };
-        Layout::plan_in(files, options, storage, &needed, externals)
+        Layout::plan_in(files, options, storage, needed.names, externals)
     }
 }

@@ -13,8 +13,8 @@ use crate::model::owner::owner;
 use crate::model::scan_result::ScanResult;
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
-    COPY_ALIGNMENT, Extra, GOT_SLOTS, Needs, ObjectSlot, Requirements, SectionSlot, Storage,
-    SymbolSlot, SymbolState,
+    COPY_ALIGNMENT, Extra, GOT_SLOTS, MOST, Needs, ObjectSlot, Requirements, SectionSlot, Storage,
+    SymbolSlot, SymbolState, cut,
 };
 use crate::model::thunks::{ThunkSections, has_thunks};
 use crate::model::{stubs, tls};
@@ -52,25 +52,30 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         storage: Storage<'s, 'a>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
-        Self::plan_in(files, options, storage, &Requirements::of(files)?, externals)
+        Self::plan_in(files, options, storage, Requirements::names_of(files)?, externals)
     }
 
-    /// The same, when it is known what they need.
+    /// The same, when it is known how many cells a table of their names has.
     pub(crate) fn plan_in(
         files: &'s [File<'a>],
         options: Options,
         storage: Storage<'s, 'a>,
-        needed: &Requirements,
+        names: usize,
         externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
         if options.replaceable_functions && !INDIRECT_FUNCTIONS {
             let kind = elf_core::ErrorKind::FeatureOff("indirect-functions");
             return Err(Error::elf(0, 0)(elf_core::Error { at: 0, kind }));
         }
-        let storage = storage.prepare(needed)?;
-        let Storage { objects, sections, symbols, names, edits } = storage;
-        number::<A>(files, objects)?;
+        let objects = cut(storage.objects, "objects", files.len())?;
+        let (section_count, symbol_count) = number::<A>(files, objects)?;
         let objects: &'s [ObjectSlot<'a>] = objects;
+        let sections = cut(storage.sections, "sections", section_count)?;
+        let symbols = cut(storage.symbols, "symbols", symbol_count)?;
+        let names = cut(storage.names, "names", names)?;
+        // all else is written before it is read
+        names.fill(0);
+        let edits = storage.edits;
         let processor = flags::check::<A>(files)?;
         let target2 = options.target2.on::<A>(processor);
         let is_shared = files.len() > 1 && !names.is_empty();
@@ -92,11 +97,11 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
             found = ScanResult { processor, target2, ..ScanResult::default() };
             let replaceable =
                 INDIRECT_FUNCTIONS && options.replaceable_functions && !A::STUBS.is_empty();
-            for (object, file) in (0..usize::MAX).zip(files) {
+            for object in 0..files.len() {
                 let symbols = (&mut *symbols, &mut found.special);
                 symbols::collect::<A>(
                     object,
-                    file,
+                    files,
                     objects,
                     sections,
                     symbols,
@@ -116,6 +121,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                 }
                 None if runs::are_wanted(objects, symbols, &found.special) => {
                     gathers = Gathers::Meant;
+                    spans.clear();
+                    fixed = Fixed::default();
                     continue;
                 }
                 _ => {}
@@ -192,7 +199,7 @@ fn place_additions<A: Arch>(
     (spans, found): (&mut Spans, &mut ScanResult),
     options: &Options,
 ) -> Result<u64, Error> {
-    let too_large = |kind| Error::object(0, kind);
+    let too_large = || Error::object(0, ErrorKind::TooLarge);
     let packed = matches!(options.mode, crate::ImageMode::Packed { .. });
     let group = |group| if packed { Group::Packed } else { group };
     let module = THREAD_LOCAL && found.tls_module;
@@ -220,21 +227,21 @@ fn place_additions<A: Arch>(
         if slot.state == SymbolState::Common {
             slot.group = group(Group::Zero);
             let placed = spans.append(slot.group, slot.value, slot.extra.alignment());
-            slot.value = placed.map_err(too_large)?;
+            slot.value = placed.ok_or_else(too_large)?;
         }
         if slot.needs.has(Needs::COPY) {
             let size = slot.extra.constant_size();
-            let offset = spans.append(Group::Copies, size, COPY_ALIGNMENT).map_err(too_large)?;
-            slot.extra = Extra::of_copy(offset).ok_or(too_large(ErrorKind::TooLarge))?;
+            let offset = spans.append(Group::Copies, size, COPY_ALIGNMENT);
+            slot.extra = offset.and_then(Extra::of_copy).ok_or_else(too_large)?;
         } else if slot.needs.has(Needs::ANY_STUB) && !A::STUBS.is_empty() {
-            slot.extra = Extra::of_stubs(stubs).ok_or(too_large(ErrorKind::TooLarge))?;
+            slot.extra = Extra::of_stubs(stubs).ok_or_else(too_large)?;
             stubs = stubs.saturating_add(stubs::size::<A>(slot.needs));
         }
     }
     let size = u64::from(got).saturating_mul(A::ADDRESS_SIZE);
-    spans.append(Group::Got, size, A::ADDRESS_SIZE).map_err(too_large)?;
+    spans.append(Group::Got, size, A::ADDRESS_SIZE).ok_or_else(too_large)?;
     if stubs > 0 {
-        spans.append(Group::Stubs, stubs, stubs::alignment::<A>()).map_err(too_large)?;
+        spans.append(Group::Stubs, stubs, stubs::alignment::<A>()).ok_or_else(too_large)?;
     }
     Ok(stubs)
 }
@@ -273,8 +280,11 @@ fn got_entries(needs: Needs) -> u64 {
     needed.fold(0, |total, (_, slot)| slot.entries().saturating_add(total))
 }
 
-/// Checks that the files are what the architecture takes, and numbers their sections and symbols.
-fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Result<(), Error> {
+/// Checks that the files are what the architecture takes, and numbers their sections and symbols. Gives how many of both there are.
+fn number<'a, A: Arch>(
+    files: &[File<'a>],
+    objects: &mut [ObjectSlot<'a>],
+) -> Result<(usize, usize), Error> {
     let (mut first_section, mut first_symbol) = (0usize, 0usize);
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
         let header = file.header();
@@ -303,6 +313,9 @@ fn number<'a, A: Arch>(files: &[File<'a>], objects: &mut [ObjectSlot<'a>]) -> Re
         };
         first_section = first_section.saturating_add(file.sections().len());
         first_symbol = first_symbol.saturating_add(object.symbol_count);
+        if first_section.max(first_symbol) > MOST {
+            return refuse(ErrorKind::TooLarge);
+        }
     }
-    Ok(())
+    Ok((first_section, first_symbol))
 }

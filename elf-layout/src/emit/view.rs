@@ -2,6 +2,7 @@
 
 use crate::emit::resolve::Symbols;
 use crate::model::edits::{Edits, may_shrink};
+use crate::model::features::INDIRECT_FUNCTIONS;
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
 use crate::model::spans::{Group, Segment};
@@ -93,6 +94,7 @@ impl<A: Arch> Layout<'_, '_, A> {
                 SymbolState::ThreadLocal | SymbolState::ExternalThreadLocal | SymbolState::TlsBase,
                 _,
             ) => None,
+            (SymbolState::Indirect | SymbolState::Replaceable, _) if !INDIRECT_FUNCTIONS => None,
             (SymbolState::Indirect | SymbolState::Replaceable, _) => {
                 let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
                 Some(SymbolAddress::Image(symbols.pointer(slot)?))

@@ -89,8 +89,10 @@ impl<A: Arch> Layout<'_, '_, A> {
             self.write_header(image);
             self.write_unwind_index(image)?;
         }
-        self.write_got(image)?;
-        self.write_stubs(image)?;
+        let mut symbols = Symbols::new(self, 0, 0..self.symbols.len(), image.base);
+        self.write_got(image, &symbols)?;
+        symbols.is_stub = true;
+        self.write_stubs(image, &symbols)?;
         self.write_sections(image, |_| true)
     }
 
@@ -174,7 +176,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             let Some(target) = target(number, index, &header, file, object, self.sections)? else {
                 return Ok(());
             };
-            let offset = self.offset_of(&target.slot).filter(|_| is_wanted(&target.slot));
+            let offset = self.offset_of(target.slot).filter(|_| is_wanted(target.slot));
             let Some(offset) = offset else { return Ok(()) };
             let base = image.base;
             let bytes = match target.slot.state {
@@ -199,12 +201,15 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// Fills the GOT.
-    fn write_got(&self, image: &mut ImagePart<'_>) -> Result<(), Error> {
+    fn write_got(
+        &self,
+        image: &mut ImagePart<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), Error> {
         let (base, (offset, size)) = (image.base, self.got());
         if size == 0 || !image.has(offset, size) {
             return Ok(());
         }
-        let symbols = Symbols::new(self, 0, 0..self.symbols.len(), base);
         for (id, slot) in self.special_definitions() {
             if INDIRECT_FUNCTIONS && slot.state == SymbolState::Replaceable {
                 let offset = symbols.stub_entry(slot).wrapping_sub(base);
@@ -242,14 +247,16 @@ impl<A: Arch> Layout<'_, '_, A> {
     }
 
     /// Copies the stubs and points each at its symbol.
-    fn write_stubs(&self, image: &mut ImagePart<'_>) -> Result<(), Error> {
+    fn write_stubs(
+        &self,
+        image: &mut ImagePart<'_>,
+        symbols: &Symbols<'_, '_, '_, A>,
+    ) -> Result<(), Error> {
         if self.stubs_size == 0 {
             return Ok(());
         }
-        let mut symbols = Symbols::new(self, 0, 0..self.symbols.len(), image.base);
-        symbols.is_stub = true;
         if let Some(call) = tls::call::<A>(&self.found) {
-            symbols.runs(0).try_for_each(|at| self.write_stub(&call, 0, at, image, &symbols))?;
+            symbols.runs(0).try_for_each(|at| self.write_stub(&call, 0, at, image, symbols))?;
         }
         for (id, slot) in self.special_definitions() {
             if !slot.needs.has(Needs::ANY_STUB) {
@@ -257,7 +264,7 @@ impl<A: Arch> Layout<'_, '_, A> {
             }
             for first in symbols.stub_runs(slot) {
                 for (offset, stub) in stubs::of::<A>(slot.needs) {
-                    self.write_stub(stub, id, first.wrapping_add(offset), image, &symbols)?;
+                    self.write_stub(stub, id, first.wrapping_add(offset), image, symbols)?;
                 }
             }
         }

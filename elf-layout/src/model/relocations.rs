@@ -8,13 +8,13 @@ use elf_core::{
 };
 
 /// A relocation section whose target is loaded.
-pub(crate) struct Target<'a> {
+pub(crate) struct Target<'a, 's> {
     /// Index of the relocation section.
     pub(crate) section: u32,
     /// Index of the section it applies to.
     pub(crate) target: u32,
     /// Where that is, among all sections.
-    pub(crate) slot: SectionSlot,
+    pub(crate) slot: &'s SectionSlot,
     pub(crate) records: Relocations<'a>,
 }
 
@@ -28,20 +28,20 @@ pub(crate) const fn is_relocations(header: &SectionHeader) -> bool {
 // a part of the loop over sections where there is room for code
 #[cfg_attr(target_pointer_width = "64", inline(always))]
 #[cfg_attr(not(target_pointer_width = "64"), inline)]
-pub(crate) fn target<'a>(
+pub(crate) fn target<'a, 's>(
     number: usize,
     index: u32,
     header: &SectionHeader,
     file: &File<'a>,
     object: &ObjectSlot<'_>,
-    sections: &[SectionSlot],
-) -> Result<Option<Target<'a>>, Error> {
+    sections: &'s [SectionSlot],
+) -> Result<Option<Target<'a, 's>>, Error> {
     let elf = Error::elf(number, index);
     let target = header.info;
     let at =
         object.first_section.checked_add(target as usize).filter(|_| target < object.section_count);
     let slot = match at.and_then(|at| sections.get(at)) {
-        Some(slot) => *slot,
+        Some(slot) => slot,
         None => return file.section(target).map(|_| None).map_err(elf),
     };
     if !matches!(slot.state, SectionState::Placed(_)) {

@@ -204,15 +204,9 @@ impl Spans {
         }
     }
 
-    /// Appends to a group and gives the offset in it.
-    pub(crate) fn append(
-        &mut self,
-        group: Group,
-        size: u64,
-        alignment: u64,
-    ) -> Result<u64, ErrorKind> {
-        let span = self.groups.get_mut(group as usize).ok_or(ErrorKind::TooLarge)?;
-        span.append(size, alignment).ok_or(ErrorKind::TooLarge)
+    /// Appends to a group and gives the offset in it; `None` if that is [too large](crate::ErrorKind::TooLarge).
+    pub(crate) fn append(&mut self, group: Group, size: u64, alignment: u64) -> Option<u64> {
+        self.groups.get_mut(group as usize)?.append(size, alignment)
     }
 
     /// Most bytes that the image takes with what was appended so far: each group with its padding, on pages of its own.
@@ -245,13 +239,17 @@ impl Spans {
 
     /// The segment of a group; `None` of addresses that are in none.
     pub(crate) fn segment_of(&self, group: Group) -> Option<Segment> {
-        let mut segments = self.segments.iter().zip(SEGMENTS);
+        let mut segments = self.segments.iter().zip(&SEGMENTS);
         segments.find(|(_, (_, groups))| groups.contains(&group)).map(|(segment, _)| *segment)
     }
 
     /// Gives every group its place in the image, now that their sizes are known.
     pub(crate) fn finish(&mut self, options: &Options) -> Result<(), Error> {
-        let too_large = Error::object(0, ErrorKind::TooLarge);
+        self.place_groups(options).ok_or(Error::object(0, ErrorKind::TooLarge))
+    }
+
+    /// The same; `None` if the image is too large.
+    fn place_groups(&mut self, options: &Options) -> Option<()> {
         let page = match options.mode {
             ImageMode::Segments { page_size } => page_size,
             ImageMode::Packed { .. } => 1,
@@ -266,7 +264,7 @@ impl Spans {
         if THREAD_LOCAL && let Some(block) = self.groups.get_mut(first as usize) {
             block.alignment = alignment;
         }
-        for (segment, (flags, groups)) in self.segments.iter_mut().zip(SEGMENTS) {
+        for (segment, &(flags, groups)) in self.segments.iter_mut().zip(&SEGMENTS) {
             let (mut first, mut alignment, before) = (None, page, end);
             for &group in groups {
                 let Some(span) = self.groups.get_mut(group as usize) else { continue };
@@ -274,13 +272,12 @@ impl Spans {
                     continue;
                 }
                 alignment = alignment.max(span.alignment);
-                let start = if first.is_none() { align_up(end, page) } else { Some(end) };
-                let start =
-                    start.and_then(|start| align_up(start, span.alignment)).ok_or(too_large)?;
+                let start = if first.is_none() { align_up(end, page)? } else { end };
+                let start = align_up(start, span.alignment)?;
                 first.get_or_insert(start);
                 span.offset = start;
                 if !THREAD_LOCAL || group != Group::TlsZero {
-                    end = start.checked_add(span.size).ok_or(too_large)?;
+                    end = start.checked_add(span.size)?;
                 }
             }
             let offset = first.unwrap_or(end);
@@ -302,8 +299,8 @@ impl Spans {
             block.offset = zeros;
         }
         // an image larger than half of the address space cannot be addressed by signed distances
-        self.size = Some(end).filter(|&end| end < i64::MAX as u64).ok_or(too_large)?;
-        Ok(())
+        self.size = Some(end).filter(|&end| end < i64::MAX as u64)?;
+        Some(())
     }
 }
 
@@ -315,7 +312,7 @@ impl Spans {
     ) -> Result<(), Error> {
         let refused = Error::object(0, ErrorKind::TooLarge);
         let mut end = self.fixed_end;
-        for (segment, (_, groups)) in self.segments.iter_mut().zip(SEGMENTS) {
+        for (segment, &(_, groups)) in self.segments.iter_mut().zip(&SEGMENTS) {
             if segment.size == 0 {
                 continue;
             }
@@ -378,11 +375,11 @@ pub(crate) fn group_of(section: &SectionHeader, options: &Options) -> Option<Gro
     })
 }
 
-/// The alignment of a section in bytes.
-pub(crate) fn alignment_of(section: &SectionHeader, options: &Options) -> Result<u64, ErrorKind> {
+/// The alignment of a section in bytes; what it says instead, if that is none.
+pub(crate) fn alignment_of(section: &SectionHeader, options: &Options) -> Result<u64, u64> {
     let own = section.alignment.max(1);
     if !own.is_power_of_two() {
-        return Err(ErrorKind::Alignment(own));
+        return Err(own);
     }
     Ok(match options.mode {
         ImageMode::Segments { .. } => own,

@@ -30,29 +30,36 @@ impl Requirements {
     /// # Errors
     /// [`ErrorKind::Elf`] if a symbol table is damaged, [`ErrorKind::TooLarge`] if there are more than 2^31 of anything.
     pub fn of(objects: &[File<'_>]) -> Result<Self, Error> {
-        let mut total = Self { objects: objects.len(), ..Self::default() };
-        let mut keys = 0usize;
+        let names = Self::names_of(objects)?;
+        let mut total = Self { objects: objects.len(), names, ..Self::default() };
         for (object, file) in (0..usize::MAX).zip(objects) {
             let symbols = file.symbol_table().map_err(Error::elf(object, 0))?;
             let symbols = symbols.map_or(1, |table| table.len().max(1));
             total.sections = total.sections.saturating_add(file.sections().len());
             total.symbols = total.symbols.saturating_add(symbols);
-            if objects.len() > 1 {
-                keys = keys.saturating_add(keys_of(file, object)?);
-            }
             if total.sections.max(total.symbols) > MOST {
                 return Err(Error::object(object, ErrorKind::TooLarge));
             }
         }
-        if keys > 0 {
-            total.names = keys.saturating_mul(2).checked_next_power_of_two().unwrap_or(usize::MAX);
-        }
         Ok(total)
+    }
+
+    /// Counts the cells of a hash table of the names that `objects` may share.
+    pub(crate) fn names_of(objects: &[File<'_>]) -> Result<usize, Error> {
+        if objects.len() < 2 {
+            return Ok(0);
+        }
+        let mut keys = 0usize;
+        for (object, file) in (0..usize::MAX).zip(objects) {
+            keys = keys.saturating_add(keys_of(file, object)?);
+        }
+        let cells = keys.saturating_mul(2).checked_next_power_of_two().unwrap_or(usize::MAX);
+        Ok(if keys > 0 { cells } else { 0 })
     }
 }
 
 /// Most sections or symbols: their numbers fit 31 bits.
-const MOST: usize = 0x7fff_ffff;
+pub(crate) const MOST: usize = 0x7fff_ffff;
 
 /// Names that other objects may share: of symbols that are not local, and of section groups.
 fn keys_of(file: &File<'_>, object: usize) -> Result<usize, Error> {
@@ -201,11 +208,19 @@ pub(crate) struct Extra(u32);
 
 impl Extra {
     /// Alignment of a common symbol that has no place yet.
+    // out of the loop over symbols where there is room for code
+    #[cfg_attr(target_pointer_width = "64", cold, inline(never))]
     pub(crate) const fn of_common(alignment: u64) -> Self {
-        Self(match alignment.checked_ilog2() {
-            Some(bits) => bits,
-            None => 0,
-        })
+        // the smallest processors have no instruction that counts zeros
+        let (mut bits, mut rest, mut step) = (0u32, alignment, 32u32);
+        while step > 0 {
+            let high = rest.unbounded_shr(step);
+            if high != 0 {
+                (bits, rest) = (bits.wrapping_add(step), high);
+            }
+            step >>= 1;
+        }
+        Self(bits)
     }
 
     /// In bytes, a power of two: that of [`of_common`](Self::of_common), rounded down.
@@ -366,26 +381,14 @@ impl Needs {
     }
 }
 
-impl<'s, 'a> Storage<'s, 'a> {
-    /// Cuts the storage to what is needed and empties the hash table; all else is written before it is read.
-    pub(crate) fn prepare(self, needed: &Requirements) -> Result<Self, Error> {
-        fn cut<'s, T>(
-            slots: &'s mut [T],
-            what: &'static str,
-            needed: usize,
-        ) -> Result<&'s mut [T], Error> {
-            slots.get_mut(..needed).ok_or(Error::object(0, ErrorKind::Storage { what, needed }))
-        }
-        let names = cut(self.names, "names", needed.names)?;
-        names.fill(0);
-        Ok(Self {
-            objects: cut(self.objects, "objects", needed.objects)?,
-            sections: cut(self.sections, "sections", needed.sections)?,
-            symbols: cut(self.symbols, "symbols", needed.symbols)?,
-            names,
-            edits: self.edits,
-        })
-    }
+/// The first of `slots`, as many as are needed.
+pub(crate) fn cut<'s, T>(
+    slots: &'s mut [T],
+    what: &'static str,
+    needed: usize,
+) -> Result<&'s mut [T], Error> {
+    let kind = ErrorKind::Storage { what, needed };
+    slots.get_mut(..needed).ok_or_else(|| Error::object(0, kind))
 }
 
 impl SymbolSlot {

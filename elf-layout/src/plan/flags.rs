@@ -13,7 +13,8 @@ pub(crate) fn check<A: Arch>(files: &[File<'_>]) -> Result<u32, Error> {
     let mut first = None;
     // the choices of the ABI so far, and the object that has made each last
     let (mut abi, mut owners) = (0, [0usize; u32::BITS as usize]);
-    for (number, file) in (0..usize::MAX).zip(files).filter(|(_, file)| has_code(file)) {
+    for number in 0..files.len() {
+        let Some(file) = files.get(number).filter(|file| has_code(file)) else { continue };
         let found = file.header().flags;
         let (object, expected) = *first.get_or_insert((number, found));
         for &(mask, what) in A::EQUAL_FLAGS {

@@ -98,7 +98,7 @@ pub(crate) fn define(
                     ImageMode::Packed { .. } => Group::Packed,
                 };
                 let offset = spans.append(group, header_size(address_size), 8);
-                (group, offset.map_err(|kind: ErrorKind| Error::object(0, kind))?)
+                (group, offset.ok_or_else(|| Error::object(0, ErrorKind::TooLarge))?)
             }
         };
         found.header = Some(header);

@@ -77,7 +77,7 @@ struct SectionScan<'p, 'a, A> {
     scan: &'p Scan<'p, 'a>,
     /// Of the relocations.
     header: SectionHeader,
-    target: Target<'a>,
+    target: Target<'a, 'p>,
     /// Of all objects.
     symbols: &'p [Cell<SymbolSlot>],
     /// Of this one.
@@ -123,7 +123,7 @@ impl<A: Arch> SectionScan<'_, '_, A> {
         slot: &SymbolSlot,
         record: &Record,
     ) -> Result<Needs, Error> {
-        let place = &self.target.slot;
+        let place = self.target.slot;
         if let Some(problem) = problem(kind, slot, record, place.unwinding, self.scan.options) {
             return Err(self.error(problem));
         }

@@ -8,7 +8,7 @@
 //! are linked to, all others in the order of the objects. The symbols that mean them are sorted by the same names, and both
 //! lists are gone through side by side: no name is looked for twice. What is special about Arm's unwinding tables is in `unwind_index`.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::features::LINKER_DEFINED;
 use crate::model::list::{List, Nodes, sort};
 use crate::model::options::Options;
@@ -130,7 +130,8 @@ impl<'p, 'a> Runs<'p, 'a> {
                 }
                 if key.is_some_and(|key| key.is_frames()) {
                     // a length of 0, if no start file has one
-                    spans.append(group, 4, 1).map_err(|kind| Error::object(0, kind))?;
+                    let end = spans.append(group, 4, 1);
+                    end.ok_or_else(|| Error::object(0, ErrorKind::TooLarge))?;
                 }
             }
             next = end;
@@ -149,9 +150,11 @@ impl<'p, 'a> Runs<'p, 'a> {
     ) -> Result<Option<NonZeroU32>, Error> {
         let Some((object, section, header)) = self.section(number) else { return Ok(None) };
         let error = |kind| Error { object, section, kind };
-        let alignment = alignment_of(&header, options).map_err(error)?;
+        let alignment = alignment_of(&header, options);
+        let alignment = alignment.map_err(|found| error(ErrorKind::Alignment(found)))?;
         let Some(slot) = sections.get_mut(number.get() as usize) else { return Ok(None) };
-        slot.offset = spans.append(group, slot.size, alignment).map_err(error)?;
+        let offset = spans.append(group, slot.size, alignment);
+        slot.offset = offset.ok_or_else(|| error(ErrorKind::TooLarge))?;
         slot.state = SectionState::Placed(group);
         Ok(slot.next)
     }

@@ -22,7 +22,7 @@ pub(crate) struct How<'e> {
     pub(crate) edits: &'e [Edit],
 }
 
-/// Gives every section of all objects its place; with those that stand together, if any do.
+/// Gives every section of all objects its place, where none has any; with those that stand together, if any do.
 pub(crate) fn place_all<'p, 'a>(
     files: &'p [File<'a>],
     objects: &'p [ObjectSlot<'a>],
@@ -31,8 +31,6 @@ pub(crate) fn place_all<'p, 'a>(
     how: How<'_>,
     (spans, fixed): (&mut Spans, &mut Fixed),
 ) -> Result<Option<Runs<'p, 'a>>, Error> {
-    spans.clear();
-    *fixed = Fixed::default();
     let mut runs = (LINKER_DEFINED && how.gathers != Gathers::Nothing)
         .then(|| Runs::new(files, objects, how.gathers));
     for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects)) {
@@ -92,11 +90,13 @@ fn place(
             return Ok(());
         }
         let Some(slot) = sections.get_mut(at) else { return Ok(()) };
-        let alignment = alignment_of(&header, options).map_err(error)?;
+        let alignment = alignment_of(&header, options);
+        let alignment = alignment.map_err(|found| error(ErrorKind::Alignment(found)))?;
         if header.address == 0 {
             slot.unwinding = is_unwinding(file, &header);
             let room = room(file, &header, slot);
-            slot.offset = spans.append(group, room, alignment).map_err(error)?;
+            let offset = spans.append(group, room, alignment);
+            slot.offset = offset.ok_or_else(|| error(ErrorKind::TooLarge))?;
             slot.state = SectionState::Placed(group);
         } else if !cfg!(feature = "addresses") {
             return Err(off("addresses"));

@@ -22,7 +22,7 @@ use crate::plan::shrink::section::{Places, SectionPass, Settling};
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::names::{SHN_LORESERVE, STB_LOCAL};
-use elf_core::{Arch, Definition, File, SectionHeader, decide_some};
+use elf_core::{Arch, Definition, File, Relocations, SectionHeader, decide_some};
 
 mod section;
 
@@ -70,9 +70,9 @@ fn count<A: Arch>(number: usize, file: &File<'_>) -> Result<usize, Error> {
     Ok(count)
 }
 
-/// What is done with the relocations of a section.
-type Visit<'v, 'a> =
-    dyn FnMut(usize, &File<'a>, Target<'a>, &mut [SectionSlot]) -> Result<(), Error> + 'v;
+/// What is done with the relocations of a section, which has this index.
+type Visit<'v, 'a> = dyn FnMut(usize, &File<'a>, (u32, Relocations<'a>), &mut [SectionSlot]) -> Result<(), Error>
+    + 'v;
 
 /// The objects whose code is to become shorter.
 #[derive(Clone, Copy)]
@@ -97,8 +97,8 @@ impl<'a> Shrinking<'_, 'a> {
     ) -> Result<usize, Error> {
         let places = Places::<A>::new(self.found.bounds.relaxes(), self.global_pointer.is_some());
         let mut count = 0usize;
-        self.each_target(sections, false, &mut |object, _, target, sections| {
-            let Some(slot) = sections.get_mut(slot_of(self.objects, object, target.target)) else {
+        self.each_target(sections, false, &mut |object, _, (target, records), sections| {
+            let Some(slot) = sections.get_mut(slot_of(self.objects, object, target)) else {
                 return Ok(());
             };
             let is_code = matches!(
@@ -113,7 +113,7 @@ impl<'a> Shrinking<'_, 'a> {
             let first = count;
             let mut end = 0u64;
             let mut following = 0u32;
-            target.records.try_for_each(|record| {
+            records.try_for_each(|record| {
                 let index = following;
                 following = index.saturating_add(1);
                 let Some(size) = places.of(&record) else { return Ok(()) };
@@ -160,7 +160,9 @@ impl<'a> Shrinking<'_, 'a> {
                     return Ok(());
                 }
                 match target(number, index, &header, file, object, sections)? {
-                    Some(target) => visit(number, file, target, sections),
+                    Some(Target { target, records, .. }) => {
+                        visit(number, file, (target, records), sections)
+                    }
                     None => Ok(()),
                 }
             })?;
@@ -221,20 +223,20 @@ impl<'a> Shrinking<'_, 'a> {
             flags: 0,
         };
         let mut has_changed = false;
-        self.each_target(sections, true, &mut |number, file, target, sections| {
-            let Some(slot) = sections.get(slot_of(self.objects, number, target.target)) else {
+        self.each_target(sections, true, &mut |number, file, (target, records), sections| {
+            let Some(slot) = sections.get(slot_of(self.objects, number, target)) else {
                 return Ok(());
             };
             let SectionState::Placed(group) = slot.state else { return Ok(()) };
-            let source = file.section(target.target).and_then(|header| file.section_data(&header));
-            let (Some(object), records) = (self.objects.get(number), target.records) else {
+            let source = file.section(target).and_then(|header| file.section_data(&header));
+            let Some(object) = self.objects.get(number) else {
                 return Ok(());
             };
             let mut section = SectionPass::<A> {
                 number,
                 object,
-                section: target.target,
-                source: source.map_err(Error::elf(number, target.target))?,
+                section: target,
+                source: source.map_err(Error::elf(number, target))?,
                 address: bases.of(group).wrapping_add(slot.offset),
                 symbols,
                 spans,
@@ -271,6 +273,7 @@ impl<'a> Shrinking<'_, 'a> {
         let Self { files, objects, options, .. } = *self;
         let how = How { edits, ..self.how };
         let mut again = Spans::new();
+        *fixed = Fixed::default();
         let placed = (&mut again, &mut *fixed);
         let runs = sections::place_all(files, objects, sections, options, how, placed)?;
         fixed.finish(objects, sections, options)?;

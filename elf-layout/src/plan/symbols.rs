@@ -40,14 +40,16 @@ pub(crate) fn is_of_layout(name: Name<'_>) -> bool {
 /// Gives every symbol of one object its state and, unless it is local, its place among those of the same name.
 pub(crate) fn collect<A: Arch>(
     number: usize,
-    file: &File<'_>,
+    files: &[File<'_>],
     objects: &[ObjectSlot<'_>],
     sections: &[SectionSlot],
     (symbols, special): (&mut [SymbolSlot], &mut SymbolRange),
     names: &mut Option<NameTable<'_>>,
     replaceable: bool,
 ) -> Result<(), Error> {
-    let Some(object) = objects.get(number) else { return Ok(()) };
+    let (Some(file), Some(object)) = (files.get(number), objects.get(number)) else {
+        return Ok(());
+    };
     let first = object.first_symbol;
     let elf = Error::elf(number, object.symbol_table);
     if let Some(null) = symbols.get_mut(first) {

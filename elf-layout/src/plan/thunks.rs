@@ -15,8 +15,11 @@ use elf_core::{Arch, Check, Definition, File, Record, SectionHeader};
 
 /// Whether there is more code than every branch spans that may go by way of a stub.
 pub(crate) fn is_large<A: Arch>(spans: &Spans) -> bool {
+    if !const { has_thunks::<A>() } {
+        return false;
+    }
     let shortest = A::STUBS.iter().filter_map(|stub| stub.reach).min();
-    has_thunks::<A>() && shortest.is_some_and(|reach| spans.group(Group::Text).size > reach / 2)
+    shortest.is_some_and(|reach| spans.group(Group::Text).size > reach / 2)
 }
 
 /// How far a branch goes from a place in the code that spans what `check` holds; else `None`.

@@ -2,7 +2,7 @@
 //! finds the last entry before an address: where code without entries follows, one says that it cannot be unwound
 //! (`EXIDX_CANTUNWIND`), as linkers have it.
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::model::owner::{followed, section_of};
 use crate::model::spans::{Group, Spans};
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
@@ -46,7 +46,7 @@ impl Index<'_, '_> {
         let mut cursor = Cursor::default();
         let add = |spans: &mut Spans| {
             let room = spans.append(group, ENTRY, 4);
-            room.map_err(|kind| Error::object(0, kind))
+            room.ok_or_else(|| Error::object(0, ErrorKind::TooLarge))
         };
         // where the code ends that the entries so far are about, unless the last says that it cannot be unwound
         let mut end: Option<Place> = None;
