@@ -80,6 +80,9 @@ pub(crate) struct MappingOptions<'a> {
     pub(crate) source: Option<&'a dyn MemorySource>,
 }
 
+/// From how many bytes on memory begins with a huge page: where that is a third more at most.
+const LARGE: usize = HUGE_PAGE / 2 * 3;
+
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
     pub(crate) fn new(mapping_options: &MappingOptions<'_>) -> Result<Self, Error> {
@@ -129,6 +132,9 @@ impl Mapping {
         }
         let plain =
             mapping_options.limit.is_none() && !mapping_options.is_huge && alignment == page;
+        if plain && size >= LARGE && mapping_options.spare.is_none() {
+            return Self::large(size, mapping_options);
+        }
         let spare = mapping_options.spare.filter(|_| plain).cloned();
         if let Some(start) = spare.as_ref().and_then(|spare| spare.take(size)) {
             let mut mapping = Self::at(start, size, page);
@@ -143,6 +149,18 @@ impl Mapping {
             // SAFETY: the pages are ours; the advice changes no content. Without huge pages it is refused, and that is fine.
             let _ = unsafe { madvise(mapping.start.cast(), size, Advice::LinuxHugepage) };
         }
+        Ok(mapping)
+    }
+
+    /// Much memory, which begins with a huge page: the system brings such pages in sooner than as many small ones. What nearly fills the last one
+    /// gets all of it.
+    fn large(size: usize, mapping_options: &MappingOptions<'_>) -> Result<Self, Error> {
+        let is_near = size % HUGE_PAGE >= HUGE_PAGE / 2;
+        let rounded = if is_near { size.checked_next_multiple_of(HUGE_PAGE) } else { Some(size) };
+        let size = rounded.ok_or(Error::OutOfMemory { size: size as u64 })?;
+        let writable = ProtFlags::READ | ProtFlags::WRITE;
+        let mapping = Self::reserve(size, HUGE_PAGE, mapping_options, writable)?;
+        mapping.advise_huge(0, (size - size % HUGE_PAGE) as u64);
         Ok(mapping)
     }
 
