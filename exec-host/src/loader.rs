@@ -97,7 +97,8 @@ impl Loader {
     }
 
     /// Whether modules whose code fills a huge page (2 MiB) ask for such pages: from the pool of `MAP_HUGETLB` if it has any,
-    /// else transparent ones. Every segment then starts on a huge page. [`Module::bytes_in_huge_pages`] says what was got.
+    /// else transparent ones. Every segment then starts on a huge page. [`Module::bytes_in_huge_pages`] says what was got. Without this, images
+    /// of 3 to 32 MiB begin with a huge page and are written to such ones if the system gives any; segments stand close as ever.
     #[must_use]
     pub const fn huge_pages(mut self, are_wanted: bool) -> Self {
         self.is_huge = are_wanted;

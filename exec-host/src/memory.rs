@@ -80,8 +80,9 @@ pub(crate) struct MappingOptions<'a> {
     pub(crate) source: Option<&'a dyn MemorySource>,
 }
 
-/// From how many bytes on memory begins with a huge page: where that is a third more at most.
-const LARGE: usize = HUGE_PAGE / 2 * 3;
+/// How many bytes of memory begin with a huge page: so many that it is a third more at most. What is larger is written by several threads, which bring
+/// small pages in as soon, and do not wait for the system to make room for many huge ones.
+const LARGE: Range<usize> = HUGE_PAGE / 2 * 3..32 << 20;
 
 impl Mapping {
     /// Memory as wished for, or at least of the size, alignment and limit, still to be written.
@@ -132,7 +133,7 @@ impl Mapping {
         }
         let plain =
             mapping_options.limit.is_none() && !mapping_options.is_huge && alignment == page;
-        if plain && size >= LARGE && mapping_options.spare.is_none() {
+        if plain && LARGE.contains(&size) && mapping_options.spare.is_none() {
             return Self::large(size, mapping_options);
         }
         let spare = mapping_options.spare.filter(|_| plain).cloned();

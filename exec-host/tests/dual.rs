@@ -10,7 +10,7 @@
 
 mod system;
 
-use exec_host::{Error, Loader, Process};
+use exec_host::{Error, Loader, Module, Process};
 use std::process::Command;
 use system::{ARCH, compile, extent, fixture, is_emulated, mapped, maps, objects};
 
@@ -145,12 +145,29 @@ fn where_exec_gain_is_refused() {
     }
 }
 
+/// Code of more than 5 MiB.
+const LARGE: &str =
+    "__asm__(\".section .text\\n .fill 5 << 20, 1, 0\"); int far(int x) { return x + 1; }";
+
+/// Modules of some MiB begin with a huge page whether that was asked for or not, and take what is left of the last one if it is the smaller part.
+#[test]
+fn large_modules_begin_with_a_huge_page() {
+    let Some(compiled) = compile("cc", &["-O1"], LARGE) else {
+        println!("skipped: large_modules_begin_with_a_huge_page: needs cc");
+        return;
+    };
+    let module = Module::load([&compiled.bytes], &mut |_| None).unwrap();
+    // SAFETY: `int far(int)`.
+    assert_eq!(unsafe { module.get::<unsafe extern "C" fn(i32) -> i32>("far").unwrap()(1) }, 2);
+    let (start, size) = module.extent();
+    assert!(start.is_multiple_of(2 << 20), "{start:#x}");
+    assert_eq!(size, 6 << 20);
+}
+
 /// Large code is on huge pages if the system gives any, and works in any case; small code takes no more room than usual.
 #[test]
 fn large_code_on_huge_pages() {
-    let source =
-        "__asm__(\".section .text\\n .fill 5 << 20, 1, 0\"); int far(int x) { return x + 1; }";
-    let Some(compiled) = compile("cc", &["-O1"], source) else {
+    let Some(compiled) = compile("cc", &["-O1"], LARGE) else {
         println!("skipped: large_code_on_huge_pages: needs cc");
         return;
     };
