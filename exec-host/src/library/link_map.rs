@@ -28,8 +28,11 @@ impl LinkMap {
         (!map.is_null()).then(|| unsafe { map.read() })
     }
 
-    /// The same of a library that is shown, for as long as it is.
-    pub(crate) fn of_shown(library: &Description<'_>) -> Self {
+    /// The same of a library that is shown.
+    ///
+    /// # Safety
+    /// The result is used only while the library is shown.
+    pub(super) unsafe fn of_shown(library: &Description<'_>) -> Self {
         let dynamic = library.header(libc::PT_DYNAMIC).map(|header| library.range(header).start);
         let dynamic = dynamic.unwrap_or_default() as usize;
         Self {

@@ -92,7 +92,8 @@ fn names_of(library: &Description<'_>) -> (Names, Option<Tables>) {
 
 /// Where the tables of a library are that is shown, and its hash table of either form, or of both.
 fn tables_of(library: &Description<'_>) -> Option<(Tables, u64, u64)> {
-    let map = LinkMap::of_shown(library);
+    // SAFETY: it is shown for longer than this function runs.
+    let map = unsafe { LinkMap::of_shown(library) };
     let [table, old_table, symbols, strings, numbers, defined, needed] =
         map.values([DT_GNU_HASH, DT_HASH, DT_SYMTAB, DT_STRTAB, DT_VERSYM, DT_VERDEF, DT_VERNEED]);
     table.or(old_table)?;

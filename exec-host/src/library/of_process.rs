@@ -33,6 +33,11 @@ impl Known {
         self.staying.contains(&bias) || self.gone == gone && self.closable.contains(&bias)
     }
 
+    fn all(&self, gone: u64) -> BTreeSet<u64> {
+        let closable = self.closable.iter().filter(|_| self.gone == gone);
+        self.staying.iter().chain(closable).copied().collect()
+    }
+
     /// Whether it is new.
     fn add(&mut self, bias: u64, gone: u64) -> bool {
         if handle::staying().iter().any(|range| range.contains(&bias)) {
@@ -60,13 +65,21 @@ pub(super) fn lead(libraries: &[Held]) {
         gone = library.changes().1;
         ControlFlow::Break(())
     });
-    first.retain(|bias| !KNOWN.lock().has(*bias, gone));
+    {
+        let known = KNOWN.lock();
+        first.retain(|bias| !known.has(*bias, gone));
+    }
     if first.is_empty() {
         return;
     }
-    let mut new = needed_by(first, gone);
+    let known = KNOWN.lock().all(gone);
+    let mut new = needed_by(first, &known);
+    // which stay is asked of the dynamic loader, the first time: not with a lock
     handle::staying();
-    new.retain(|bias| KNOWN.lock().add(*bias, gone));
+    {
+        let mut known = KNOWN.lock();
+        new.retain(|bias| known.add(*bias, gone));
+    }
     let (mut words, here) = (Vec::new(), lead as *const () as u64);
     descriptions::each(|library| {
         let is_other = !library.path().is_empty() && !library.holds(here);
@@ -90,15 +103,17 @@ pub(super) fn lead(libraries: &[Held]) {
 
 /// These libraries, by what is added to addresses of their files, and what they need, directly or not, but for those that are known. Names are those
 /// of the dynamic sections and of the files: to ask the dynamic loader for each takes it longer than a load.
-fn needed_by(first: Vec<u64>, gone: u64) -> BTreeSet<u64> {
+fn needed_by(first: Vec<u64>, known: &BTreeSet<u64>) -> BTreeSet<u64> {
     // names may be gone when they are looked for: a hash that two have leads more words than it has to
     let hash = |name: &CStr| gnu_hash(Name(name.to_bytes()));
     let (mut by_name, mut needed) = (BTreeMap::new(), BTreeMap::new());
     descriptions::each(|library| {
-        let (map, bias) = (LinkMap::of_shown(library), library.bias());
-        if KNOWN.lock().has(bias, gone) {
+        let bias = library.bias();
+        if known.contains(&bias) {
             return ControlFlow::Continue(());
         }
+        // SAFETY: it is shown until this returns.
+        let map = unsafe { LinkMap::of_shown(library) };
         let mut names = Vec::new();
         map.each_needed(|name, _| names.push(hash(name)));
         needed.insert(bias, names);
