@@ -4,6 +4,7 @@ use super::cie::{Cie, Known};
 use super::context::{Context, Machine, Places};
 use super::error::{Error, ErrorKind};
 use super::fde;
+use super::program::Plain;
 use super::record::Record;
 
 /// A relocated table: its bytes, and where they are or will be.
@@ -66,6 +67,7 @@ impl EhFrame<'_> {
         let context = Context { address, machine, places };
         let mut summary = Summary::default();
         let mut known = Known::default();
+        let mut last = Plain::default();
         let mut budget = (self.bytes.len() as u64).saturating_mul(MOST_TIMES);
         while let Some(record) = Record::at(self.bytes, summary.size)? {
             if record.id == 0 {
@@ -74,7 +76,7 @@ impl EhFrame<'_> {
             } else {
                 let cie = self.cie_of(&record, &mut known, &mut budget, &context)?;
                 summary.fdes = summary.fdes.saturating_add(1);
-                match fde::check(&context, &record, &cie)? {
+                match fde::check(&context, &record, &cie, &mut last)? {
                     Some((address, size)) => each(Described { at: record.at, address, size }),
                     None => summary.absent = summary.absent.saturating_add(1),
                 }

@@ -3,14 +3,15 @@
 use super::cie::{Cie, DATA};
 use super::context::{Context, Places};
 use super::error::{Error, ErrorKind};
-use super::program;
+use super::program::{self, Plain};
 use super::record::Record;
 
-/// Checks an FDE: address and size of the code that it speaks of, if that is there.
-pub(super) fn check<P: Places>(
+/// Checks an FDE: address and size of the code that it speaks of, if that is there. `last` is the plain program that came last.
+pub(super) fn check<'a, P: Places>(
     context: &Context<'_, P>,
-    record: &Record<'_>,
+    record: &Record<'a>,
     cie: &Cie,
+    last: &mut Plain<'a>,
 ) -> Result<Option<(u64, u64)>, Error> {
     let mut reader = record.content;
     let start = reader;
@@ -31,6 +32,6 @@ pub(super) fn check<P: Places>(
             }
         }
     }
-    program::check(context, reader, cie.frame, cie.code)?;
+    program::check_next(context, reader, cie.frame, cie.code, last)?;
     Ok(is_there.then_some((address, size)))
 }

@@ -7,7 +7,7 @@ use super::pointer::Encoding;
 use super::reader::Reader;
 
 /// What has to be known of a frame to go on.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Frame {
     /// Something says where the frame is (the canonical frame address).
     is_known: bool,
@@ -91,6 +91,33 @@ const RESTORE: Row = (&[], Effect::None);
 
 /// Each takes a copy of all rules from the unwinder's stack.
 const MOST_STATES: u32 = 64;
+
+/// A program that was checked, of plain instructions alone, which mean the same wherever they are.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Plain<'a> {
+    bytes: &'a [u8],
+    /// The frame that it begins with.
+    frame: Frame,
+}
+
+/// Checks the instructions of a function's entry as [`check`] does. One after the other often has the same, which are checked once.
+pub(super) fn check_next<'a, P: Places>(
+    context: &Context<'_, P>,
+    program: Reader<'a>,
+    mut frame: Frame,
+    code: Encoding,
+    last: &mut Plain<'a>,
+) -> Result<(), Error> {
+    let plain = Plain { bytes: program.bytes(), frame };
+    if plain.frame == last.frame && plain.bytes == last.bytes {
+        return Ok(());
+    }
+    if pass_plain(plain.bytes, context.machine, &mut frame).is_empty() {
+        *last = plain;
+        return Ok(());
+    }
+    check(context, program, plain.frame, code).map(drop)
+}
 
 /// Checks the instructions of an entry, which begin with a frame, and gives the frame that they end with.
 pub(super) fn check<P: Places>(
