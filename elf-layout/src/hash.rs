@@ -2,38 +2,51 @@
 
 use elf_core::Name;
 
-/// What a cell names: its number plus one. Names of groups and of symbols are kept apart by the key's kind.
+/// A cell holds the number of a symbol or a group plus one, and above it, as far as there is room, a part of the name's hash: a name that
+/// another one's cell is asked for is mostly known by that to be another.
 pub(crate) struct NameTable<'s> {
     cells: &'s mut [u32],
+    /// The bits of a number.
+    mask: u32,
 }
 
+/// Set in a number that stands for a section group, not a symbol: of one name, those are different.
+pub(crate) const GROUP: u32 = 1 << 31;
+
 impl<'s> NameTable<'s> {
-    /// A table over zeroed cells, whose number is a power of two and more than the names that will come.
-    pub(crate) const fn new(cells: &'s mut [u32]) -> Self {
-        Self { cells }
+    /// A table over zeroed cells, whose number is a power of two and more than the names that will come; numbers are below `count`.
+    pub(crate) const fn new(cells: &'s mut [u32], count: usize) -> Self {
+        // code is scarcer than time on a machine of 32 bits
+        let is_large = cfg!(target_pointer_width = "64") && count < 1 << 31;
+        let mask =
+            if is_large { u32::MAX.unbounded_shr((count as u32).leading_zeros()) } else { !GROUP };
+        Self { cells, mask }
     }
 
-    /// The number that was inserted first under this name, or else `number`, inserted now.
+    /// The number that was inserted first under this name, or else `number`, inserted now. It stands for a group if `number` does.
     ///
-    /// `is` tells whether a number stands for the same key. `None` if the table is full.
+    /// `is` tells whether a number stands for the same name. `None` if the table is full.
     pub(crate) fn find_or_insert(
         &mut self,
         name: Name<'_>,
         number: u32,
         is: impl Fn(u32) -> bool,
     ) -> Option<u32> {
-        let mask = self.cells.len().checked_sub(1)?;
-        let mut at = hash(name.as_bytes()) as usize & mask;
+        let last = self.cells.len().checked_sub(1)?;
+        let hash = hash(name.as_bytes());
+        let tag = !(self.mask | GROUP) & (hash >> 32) as u32 | number & GROUP;
+        let mut at = hash as usize & last;
         for _ in 0..self.cells.len() {
             let cell = self.cells.get_mut(at)?;
-            match cell.checked_sub(1) {
-                None => {
-                    *cell = number.checked_add(1)?;
-                    return Some(number);
-                }
-                Some(found) if is(found) => return Some(found),
-                Some(_) => at = at.wrapping_add(1) & mask,
+            if *cell == 0 {
+                *cell = tag | (number & self.mask).checked_add(1)?;
+                return Some(number);
             }
+            let found = (*cell & self.mask).wrapping_sub(1) | number & GROUP;
+            if *cell & !self.mask == tag && is(found) {
+                return Some(found);
+            }
+            at = at.wrapping_add(1) & last;
         }
         None
     }

@@ -84,7 +84,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let (mut found, mut copies);
         loop {
             copies = files.len() > 1;
-            let mut names = is_shared.then(|| NameTable::new(&mut *names));
+            let count = section_count.max(symbol_count);
+            let mut names = is_shared.then(|| NameTable::new(&mut *names, count));
             if let Some(names) = &mut names {
                 sections.fill(SectionSlot::default());
                 for object in 0..files.len() {

@@ -2,14 +2,11 @@
 //! Sections named `.gnu.linkonce.` are what compilers wrote before there were groups: of one name the first is kept, as GNU ld does it.
 
 use crate::error::{Error, ErrorKind};
-use crate::hash::NameTable;
+use crate::hash::{GROUP, NameTable};
 use crate::model::linkonce::is_linkonce;
 use crate::model::storage::{ObjectSlot, SectionSlot, SectionState};
 use elf_core::names::{GRP_COMDAT, SHT_GROUP, STT_SECTION};
 use elf_core::{File, Name, SectionHeader};
-
-/// Set in a number that stands for a section group, not a symbol.
-pub(crate) const GROUP: u32 = 1 << 31;
 
 /// Discards the members of every COMDAT group of one object that an earlier object has as well.
 pub(crate) fn discard_duplicates(
@@ -35,7 +32,6 @@ pub(crate) fn discard_duplicates(
         }
         let signature = signature(file, object, &section).map_err(&elf)?;
         let id = GROUP | object.first_section.saturating_add(index as usize) as u32;
-        // groups come before symbols: what a search passes on its way are others
         let same = |other: u32| signature_of(files, objects, other & !GROUP) == Some(signature);
         let full = Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
         if names.find_or_insert(signature, id, same).ok_or(full)? == id {

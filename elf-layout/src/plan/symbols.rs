@@ -11,7 +11,6 @@ use crate::model::spans::{Group, Spans};
 use crate::model::storage::{
     Extra, Needs, ObjectSlot, SectionSlot, SectionState, SymbolRange, SymbolSlot, SymbolState,
 };
-use crate::plan::groups::GROUP;
 use crate::plan::linker_defined;
 use elf_core::names::SHN_LORESERVE;
 use elf_core::names::{
@@ -118,7 +117,7 @@ pub(crate) fn collect<A: Arch>(
         let earlier = if symbol.binding() == STB_LOCAL { None } else { names.as_mut() };
         if let Some(names) = earlier {
             let name = table.name_of(&symbol).map_err(&elf)?;
-            let same = |other| other & GROUP == 0 && has_name(objects, other, name);
+            let same = |other| has_name(objects, other, name);
             let full =
                 Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
             let canonical = names.find_or_insert(name, id as u32, same).ok_or(full)?;
