@@ -13,8 +13,10 @@ mod index;
 mod meaning;
 mod names;
 mod table;
+mod taken;
 mod undefined;
 
 pub use index::MemberIndex;
 pub use meaning::{MemberError, Undefined, names_limit};
+pub use taken::Taken;
 pub use undefined::UndefinedSymbols;

@@ -6,7 +6,7 @@ mod support;
 
 use elf_core::File;
 use elf_core::names::*;
-use elf_layout::archives::{MemberIndex, Undefined, UndefinedSymbols, names_limit};
+use elf_layout::archives::{MemberIndex, Taken, Undefined, UndefinedSymbols, names_limit};
 use std::collections::BTreeSet;
 use std::error::Error as _;
 use support::{CODE, Object, Place, WRITE};
@@ -197,9 +197,9 @@ fn members_that_are_there_do_not_come_again() {
         MemberIndex::new([&[("f", Data)][..], &[("g", Data)]].map(object).into()).unwrap();
     let mut undefined = UndefinedSymbols::new();
     undefined.require("g".into());
-    let mut taken = BTreeSet::from([0]);
+    let mut taken = Taken::from_iter([0]);
     assert_eq!(undefined.search_again(&archive, &mut taken).unwrap(), [1]);
-    assert_eq!(taken, BTreeSet::from([0, 1]));
+    assert_eq!(*taken.members(), BTreeSet::from([0, 1]));
     undefined.require("f".into());
     assert_eq!(undefined.search_again(&archive, &mut taken).unwrap(), []);
     // what layouts define is missing nowhere

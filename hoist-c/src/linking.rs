@@ -14,7 +14,6 @@ use elf_core::{Arch, File, Foreign, Name};
 use elf_layout::archives::{MemberIndex, UndefinedSymbols};
 use elf_layout::{ErrorKind, ExternalSymbol, HeapStorage, Layout, Options, ThreadLocal};
 use elf_layout::{is_linker_defined, undefined_symbols};
-use std::collections::BTreeSet;
 
 /// Bytes that any image may have, and how many times those of its objects.
 const FLOOR: u64 = 1 << 30;
@@ -47,8 +46,7 @@ fn gather(list: &List) -> Result<Vec<&Object>, Error> {
                 };
                 let index = members.iter().map(|member| &*member.bytes).collect();
                 let index = MemberIndex::new(index).map_err(damaged)?;
-                let taken =
-                    undefined.search_again(&index, &mut BTreeSet::new()).map_err(damaged)?;
+                let taken = undefined.search(&index).map_err(damaged)?;
                 objects.extend(taken.into_iter().filter_map(|member| members.get(member)));
             }
         }

@@ -1,11 +1,9 @@
 //! The objects that are linked: files, and those members of archives that somebody asks for.
 
-use std::collections::BTreeSet;
-
 use anyhow::{Context as _, Error, Result, bail};
 use archs::Architecture;
 use elf_core::{File, Foreign, Name, SymbolTable};
-use elf_layout::archives::{MemberError, MemberIndex, UndefinedSymbols};
+use elf_layout::archives::{MemberError, MemberIndex, Taken, UndefinedSymbols};
 
 use crate::at_once::on_processors;
 use crate::explain::name_in;
@@ -55,9 +53,7 @@ impl<'a> Objects<'a> {
             }
         };
         let machine = architecture(first).with_context(|| label.clone())?;
-        let tables: Result<_> =
-            files.iter().zip(&labels).map(|(file, label)| table_of(file, label)).collect();
-        let tables = tables?;
+        let tables = tables_of(&files, &labels)?;
         Ok(Self { labels, files, tables, machine })
     }
 
@@ -101,8 +97,27 @@ pub fn parse(bytes: &[u8]) -> Result<File<'_>, elf_core::Error> {
     File::parse(bytes).map_err(|error| Foreign::explain(bytes, error))
 }
 
-fn table_of<'a>(file: &File<'a>, label: &str) -> Result<Option<SymbolTable<'a>>> {
-    file.symbol_table().with_context(|| label.to_owned())
+/// Checks objects that are to be linked, and finds their symbol tables, on all processors.
+///
+/// # Errors
+/// If one has no machine code, overlaps itself, or its symbol table is damaged: the first of them.
+fn tables_of<'a>(files: &[File<'a>], labels: &[String]) -> Result<Vec<Option<SymbolTable<'a>>>> {
+    /// So many are taken at once.
+    const MANY: usize = 64;
+    let mut found: Vec<_> = files.iter().map(|_| None).collect();
+    let table_of = |(file, label): (&File<'a>, &String)| {
+        Foreign::check_lto(file).with_context(|| label.clone())?;
+        overlap::check(file).with_context(|| label.clone())?;
+        file.symbol_table().with_context(|| label.clone())
+    };
+    let parts = files.chunks(MANY).zip(labels.chunks(MANY)).zip(found.chunks_mut(MANY));
+    on_processors(files.len().div_ceil(MANY), parts, |((files, labels), found)| {
+        for (object, found) in files.iter().zip(labels).zip(found) {
+            *found = Some(table_of(object));
+        }
+        true
+    });
+    found.into_iter().flatten().collect()
 }
 
 /// What is known while objects are gathered.
@@ -118,7 +133,8 @@ impl<'a> Gathering<'a> {
     fn part(&mut self, part: &Part<'a>) -> Result<()> {
         let file = parse(part.bytes).with_context(|| part.label.clone())?;
         self.undefined.add(&file).with_context(|| part.label.clone())?;
-        self.enter(file, part)
+        self.enter(file, part);
+        Ok(())
     }
 
     /// Takes every member of an archive that is an ELF file.
@@ -136,16 +152,14 @@ impl<'a> Gathering<'a> {
         })?;
         let parts = members.into_iter().filter_map(|member| archive.parts.get(member));
         parts.into_iter().try_for_each(|part| {
-            self.enter(File::parse(part.bytes).with_context(|| part.label.clone())?, part)
+            self.enter(File::parse(part.bytes).with_context(|| part.label.clone())?, part);
+            Ok(())
         })
     }
 
-    fn enter(&mut self, file: File<'a>, part: &Part<'a>) -> Result<()> {
-        Foreign::check_lto(&file).with_context(|| part.label.clone())?;
-        overlap::check(&file).with_context(|| part.label.clone())?;
+    fn enter(&mut self, file: File<'a>, part: &Part<'a>) {
         self.labels.push(part.label.clone());
         self.files.push(file);
-        Ok(())
     }
 }
 
@@ -153,8 +167,7 @@ impl<'a> Gathering<'a> {
 struct Searched<'a> {
     parts: Vec<Part<'a>>,
     index: MemberIndex<&'a [u8]>,
-    /// The members that are taken.
-    taken: BTreeSet<usize>,
+    taken: Taken,
     is_of_group: bool,
 }
 
@@ -194,6 +207,6 @@ impl<'a> Searched<'a> {
             let label = parts.get(member).map(|part| part.label.clone());
             Error::new(error).context(label.unwrap_or_default())
         })?;
-        Ok(Self { parts, index, taken: BTreeSet::new(), is_of_group: input.is_of_group() })
+        Ok(Self { parts, index, taken: Taken::new(), is_of_group: input.is_of_group() })
     }
 }

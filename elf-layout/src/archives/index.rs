@@ -92,12 +92,12 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
         let Some(table) = file.symbol_table()? else { return Ok(()) };
         table.check_names(names_limit(bytes.len() as u64))?;
         let member = u32::try_from(member).unwrap_or(u32::MAX);
-        globals(&table, |name, meaning| {
+        globals(&table, |name, meaning, version| {
             if meaning == Meaning::Undefined {
                 return Ok(());
             }
             // a default version is what the name means without one
-            let base = name.version().filter(|(.., is_default)| *is_default).map(|(base, ..)| base);
+            let base = version.filter(|(.., is_default)| *is_default).map(|(base, ..)| base);
             *has_default |= base.is_some();
             for name in core::iter::once(name).chain(base) {
                 let number = definitions.len() as u32;

@@ -71,14 +71,22 @@ impl Meaning {
     }
 }
 
-/// Calls `each` with name and meaning of every symbol that other objects see.
+/// A name without its version, the version, and whether that is the default one ([`Name::version`]).
+pub(super) type Versioned<'a> = (Name<'a>, Name<'a>, bool);
+
+/// Calls `each` with name and meaning of every symbol that other objects see, and the parts of a name that has a version.
 pub(super) fn globals<'a>(
     table: &SymbolTable<'a>,
-    mut each: impl FnMut(Name<'a>, Meaning) -> Result<(), elf_core::Error>,
+    mut each: impl FnMut(Name<'a>, Meaning, Option<Versioned<'a>>) -> Result<(), elf_core::Error>,
 ) -> Result<(), elf_core::Error> {
+    // of most objects no name has one
+    let has_versions = table.names().as_bytes().contains(&b'@');
     let symbols = table.symbols().slice(1, table.len()).unwrap_or(Table::empty());
     symbols.try_for_each(|symbol| match Meaning::of(&symbol) {
-        Some(meaning) => each(table.name_of(&symbol)?, meaning),
+        Some(meaning) => {
+            let name = table.name_of(&symbol)?;
+            each(name, meaning, if has_versions { name.version() } else { None })
+        }
         None => Ok(()),
     })
 }

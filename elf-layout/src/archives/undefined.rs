@@ -1,8 +1,9 @@
 //! What the objects of a link miss.
 
 use super::index::MemberIndex;
-use super::meaning::{Meaning, MemberError, Undefined, globals, names_limit};
+use super::meaning::{Meaning, MemberError, Undefined, Versioned, globals, names_limit};
 use super::names::Names;
+use super::taken::Taken;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use elf_core::{File, Name};
@@ -25,8 +26,18 @@ pub struct UndefinedSymbols {
     names: Names,
     /// What is known of each name.
     states: Vec<State>,
-    /// Numbers of names that were undefined or common once, in the order of their first reference.
-    queue: Vec<u32>,
+    /// Names that were undefined or common once, in the order of their first reference.
+    queue: Vec<Entered>,
+    /// How many have been entered there.
+    entered: usize,
+}
+
+/// A name that became undefined, or common.
+#[derive(Clone, Copy, Debug)]
+struct Entered {
+    number: u32,
+    /// How many had been entered before it.
+    before: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,12 +54,12 @@ impl UndefinedSymbols {
     /// Of no objects.
     #[must_use]
     pub const fn new() -> Self {
-        Self { names: Names::new(), states: Vec::new(), queue: Vec::new() }
+        Self { names: Names::new(), states: Vec::new(), queue: Vec::new(), entered: 0 }
     }
 
     /// Makes a name missing from the start (`--undefined` of linkers).
     pub fn require(&mut self, name: Name<'_>) {
-        self.enter(name, Meaning::Undefined);
+        self.enter(name, Meaning::Undefined, name.version());
     }
 
     /// Enters the symbols of an object that is part of the link.
@@ -58,8 +69,8 @@ impl UndefinedSymbols {
     pub fn add(&mut self, file: &File<'_>) -> Result<(), elf_core::Error> {
         let Some(table) = file.symbol_table()? else { return Ok(()) };
         table.check_names(names_limit(file.bytes().len() as u64))?;
-        globals(&table, |name, meaning| {
-            self.enter(name, meaning);
+        globals(&table, |name, meaning, version| {
+            self.enter(name, meaning, version);
             Ok(())
         })
     }
@@ -73,33 +84,37 @@ impl UndefinedSymbols {
         &mut self,
         archive: &MemberIndex<B>,
     ) -> Result<Vec<usize>, MemberError> {
-        self.search_again(archive, &mut BTreeSet::new())
+        self.search_again(archive, &mut Taken::new())
     }
 
-    /// The same for an archive of which the members `taken` are part of the link already: for archives that need each other and are
-    /// searched in turn until none has more (`--start-group` of linkers). Those that join are added to `taken`.
+    /// The same for an archive of which some members are part of the link already: for archives that need each other and are searched in
+    /// turn until none has more (`--start-group` of linkers). Those that join are added to `taken`. Names that the archive was asked for
+    /// before, it is not asked for again.
     ///
     /// # Errors
     /// As [`add`](Self::add), of a member.
     pub fn search_again<B: AsRef<[u8]>>(
         &mut self,
         archive: &MemberIndex<B>,
-        taken: &mut BTreeSet<usize>,
+        taken: &mut Taken,
     ) -> Result<Vec<usize>, MemberError> {
         let mut order = Vec::new();
+        let Taken { members: taken, asked } = taken;
         let before = taken.clone();
         let find = |names: &Names, number, why, last: Option<&usize>| {
             let (hash, name) = (names.hash(number), names.get(number));
             let member = archive.definer_by(hash, name, why, last.copied());
             member.filter(|member| !before.contains(member))
         };
-        self.extract_by_number(find, |undefined, member| {
+        let from = self.queue.partition_point(|name| name.before < *asked);
+        self.extract_by_number(from, find, |undefined, member| {
             taken.insert(member);
             order.push(member);
             let Some(bytes) = archive.members().get(member) else { return Ok(()) };
             let added = File::parse(bytes.as_ref()).and_then(|file| undefined.add(&file));
             added.map_err(|error| MemberError { member, error })
         })?;
+        *asked = self.entered;
         Ok(order)
     }
 
@@ -118,21 +133,23 @@ impl UndefinedSymbols {
         mut find: impl FnMut(Name<'_>, Undefined, Option<&M>) -> Option<M>,
         take: impl FnMut(&mut Self, M) -> Result<(), E>,
     ) -> Result<(), E> {
-        self.extract_by_number(|names, number, why, last| find(names.get(number), why, last), take)
+        let find =
+            |names: &Names, number, why, last: Option<&M>| find(names.get(number), why, last);
+        self.extract_by_number(0, find, take)
     }
 
-    /// The same with names by number.
+    /// The same with names by number, for the names from `position` of the queue on.
     fn extract_by_number<M: Clone + Ord, E>(
         &mut self,
+        mut position: usize,
         mut find: impl FnMut(&Names, u32, Undefined, Option<&M>) -> Option<M>,
         mut take: impl FnMut(&mut Self, M) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut asked_for: BTreeMap<M, Vec<(u32, Undefined)>> = BTreeMap::new();
         let mut taken = BTreeSet::new();
         let mut last: Option<M> = None;
-        let mut position = 0usize;
         loop {
-            while let Some(&number) = self.queue.get(position) {
+            while let Some(&Entered { number, .. }) = self.queue.get(position) {
                 position = position.saturating_add(1);
                 let Some(why) = wanted(&self.states, number) else { continue };
                 let member = find(&self.names, number, why, last.as_ref());
@@ -152,20 +169,20 @@ impl UndefinedSymbols {
             last = Some(member);
         }
         let Self { queue, states, .. } = self;
-        queue.retain(|&number| wanted(states, number).is_some());
+        queue.retain(|name| wanted(states, name.number).is_some());
         Ok(())
     }
 
     /// Brings what is known of a name together with what one more object says.
-    fn enter(&mut self, name: Name<'_>, meaning: Meaning) {
+    fn enter(&mut self, name: Name<'_>, meaning: Meaning, version: Option<Versioned<'_>>) {
         if crate::plan::symbols::is_of_layout(name) {
             return;
         }
-        if let Some((base, version, true)) = name.version() {
+        if let Some((base, version, true)) = version {
             let exact = [base.as_bytes(), b"@", version.as_bytes()].concat();
-            self.enter(Name(&exact), meaning);
+            self.enter(Name(&exact), meaning, Name(&exact).version());
             if meaning != Meaning::Undefined {
-                self.enter(base, meaning);
+                self.enter(base, meaning, None);
             }
             return;
         }
@@ -181,7 +198,8 @@ impl UndefinedSymbols {
         let is_new = next != *state && matches!(next, State::Missing | State::Common);
         *state = next;
         if is_new {
-            self.queue.push(number);
+            self.queue.push(Entered { number, before: self.entered });
+            self.entered = self.entered.saturating_add(1);
         }
     }
 }
