@@ -79,17 +79,25 @@ pub(crate) fn view<E: Entry>(bytes: &[u8], encoding: Encoding) -> Option<E::View
 #[cfg(not(target_pointer_width = "64"))]
 #[repr(align(8))]
 // a file header or section header of 64 bits is the largest
-struct Aligned([u8; 64]);
+struct Aligned([u8; MOST]);
+
+/// Bytes of the largest row.
+#[cfg(not(target_pointer_width = "64"))]
+const MOST: usize = 64;
+
+/// Bytes of so many rows of a size: without the product of twice the width that a check for overflow computes.
+#[cfg(not(target_pointer_width = "64"))]
+pub(crate) fn times(count: usize, size: usize) -> Option<usize> {
+    (count <= usize::MAX / MOST && size <= MOST).then(|| count.wrapping_mul(size))
+}
 
 /// The row of so many bytes that `bytes` start with.
 #[cfg(not(target_pointer_width = "64"))]
 #[inline(never)]
 fn aligned(bytes: &[u8], size: usize) -> Option<Aligned> {
-    let mut row = Aligned([0; 64]);
-    for (to, from) in row.0.iter_mut().zip(bytes.get(..size)?) {
-        *to = *from;
-    }
-    Some(row)
+    let bytes = bytes.get(..size)?;
+    // the compiler's library would fill the row first
+    Some(Aligned(core::array::from_fn(|at| bytes.get(at).copied().unwrap_or(0))))
 }
 
 /// Size of a row in bytes.

@@ -2,6 +2,8 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::table::class::Row;
+#[cfg(not(target_pointer_width = "64"))]
+use crate::table::entry::times;
 use zerocopy::FromBytes;
 
 /// `count` rows at file offset `at`, borrowed from the file.
@@ -53,7 +55,7 @@ pub(crate) fn span<'a>(
 ) -> Result<&'a [u8], Error> {
     let rest = usize::try_from(at).ok().and_then(|at| file.get(at..));
     let found = rest.zip(usize::try_from(count).ok());
-    let found = found.and_then(|(rest, count)| rest.get(..count.checked_mul(size)?));
+    let found = found.and_then(|(rest, count)| rest.get(..times(count, size)?));
     found.ok_or_else(|| outside(file, what, at, count))
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::table::class::Elf64;
-use crate::table::entry::{Entry, row_size, view};
+use crate::table::entry::{Entry, row_size, times, view};
 use crate::table::place::{Place, quotient};
 use crate::table::slices::span;
 use crate::views::encoding::Encoding;
@@ -60,7 +60,7 @@ impl<'a, E: Entry> Rows<'a, E> {
 
     pub(super) fn slice(&self, start: usize, end: usize) -> Option<Self> {
         let size = row_size::<E>(self.encoding);
-        let bytes = self.bytes.get(start.checked_mul(size)?..end.checked_mul(size)?)?;
+        let bytes = self.bytes.get(times(start, size)?..times(end, size)?)?;
         Some(Self { bytes, ..*self })
     }
 
@@ -122,7 +122,7 @@ impl<E: Entry> Iter<'_, E> {
 
     pub(super) fn nth(&mut self, n: usize) -> Option<E::View> {
         let rows = &mut self.0;
-        let skipped = n.checked_mul(row_size::<E>(rows.encoding));
+        let skipped = times(n, row_size::<E>(rows.encoding));
         if skipped.and_then(|skipped| take(&mut rows.bytes, skipped)).is_none() {
             rows.bytes = &[];
         }
