@@ -1,0 +1,37 @@
+//! Programs of two objects that are linked as nvlink 13.5 does.
+#![cfg(test)]
+#![cfg(feature = "link")]
+
+mod linked;
+mod objects;
+
+use linked::differences;
+use objects::{halves, read};
+use reloc_cuda::link::{LinkedMercury, link};
+
+/// Programs, and what they show.
+const PROGRAMS: [(&str, &str); 5] = [
+    // a second name of a function, undefined functions in the order of their lists
+    ("names", "13.5-sm_90"),
+    // undefined functions of an only kernel in the order of the code
+    ("only", "13.5-sm_90"),
+    // literals of two alignments, names of inlined functions, line numbers; with the Mercury form of them
+    ("mixed", "13.5-sm_100"),
+    // debug information of a function that two objects have
+    ("templates", "13.5-sm_90"),
+    // shared variables of one size; with the Mercury form of them
+    ("pool", "13.5-sm_100"),
+];
+
+#[test]
+fn programs_are_linked_as_nvlink_does() {
+    for (name, version) in PROGRAMS {
+        let [a, b] = halves(name, version);
+        let linked = link(&[&a, &b]).unwrap();
+        let expected = read(&format!("{name}-{version}"));
+        assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{name}");
+        let is_newer = version.ends_with("sm_100");
+        let mercury = if is_newer { LinkedMercury::Merged } else { LinkedMercury::None };
+        assert_eq!(linked.mercury, mercury, "{name}");
+    }
+}
