@@ -61,6 +61,25 @@ fn parts_are_the_image_and_about_as_large() {
     });
 }
 
+/// A share that is as large as a segment ends with it, a larger one goes on in the next.
+#[test]
+fn shares_end_with_a_segment_or_in_the_next() {
+    let object = |code: usize, data: usize| {
+        let mut object = Object::new();
+        object.section(".text", CODE, 64, &vec![0x90; code]);
+        for _ in 0..data / 64 {
+            object.section(".data", WRITE, 64, &[1; 64]);
+        }
+        object
+    };
+    laid_out(&[&object(256, 256)], |layout| assert_eq!(in_parts(layout, 2).0, [0, 256]));
+    laid_out(&[&object(64, 448)], |layout| {
+        let (starts, _) = in_parts(layout, 2);
+        let data = layout.segments().map(|one| one.offset).max().unwrap();
+        assert_eq!(starts, [0, data + 192]);
+    });
+}
+
 #[test]
 fn objects_have_sections_in_several_parts() {
     let objects = [functions(40).build(), {

@@ -4,8 +4,8 @@
 
 mod objects;
 
-use nvinfo::{AttributeValue, Attributes};
-use objects::{attribute, bytes_of, halves, put32};
+use nvinfo::{AttributeValue, Attributes, Cubin, eiattr};
+use objects::{attribute, bytes_of, halves, put32, symbol_row};
 use reloc_cuda::link::link;
 
 /// `EIATTR_AT_ENTRY_FRAGMENTS`.
@@ -26,6 +26,11 @@ fn words(cubin: &[u8], section: &str, number: u8) -> Vec<Vec<u32>> {
         other => panic!("{other:?}"),
     };
     rows.map(words).collect()
+}
+
+/// The number of a symbol.
+fn symbol(cubin: &[u8], name: &str) -> u32 {
+    ((symbol_row(cubin, ".symtab", name) - bytes_of(cubin, ".symtab").start) / 24) as u32
 }
 
 /// Code that is to run before a kernel: what it has itself, and behind that what is said of the functions that it calls, each once.
@@ -49,4 +54,37 @@ fn kernels_keep_their_fragments_before_those_of_what_they_call() {
     assert_eq!(linked(None), [[6]]);
     assert_eq!(linked(Some(6)), [[6]]);
     assert_eq!(linked(Some(3)), [[3, 6]]);
+}
+
+/// Undefined functions that a kernel reaches: the only one of a program has them in the order of the code, one of several its own
+/// first.
+#[test]
+fn one_of_several_kernels_has_its_own_undefined_functions_first() {
+    let ([a, b], [c, d]) = (halves("only", "13.5-sm_90"), halves("names", "13.5-sm_90"));
+    let linked = |objects: &[&[u8]]| {
+        let linked = link(objects).unwrap().bytes;
+        let words = words(&linked, ".nv.info.kernel", eiattr::EXTERNS);
+        let cubin = Cubin::parse(&linked).unwrap();
+        let table = cubin.symbols().unwrap();
+        let name = |index| table.name_of(&table.symbols().get(index as usize).unwrap()).unwrap();
+        words.concat().into_iter().map(|index| name(index).to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(linked(&[&a, &b]), ["free", "malloc"]);
+    assert_eq!(linked(&[&a, &b, &c, &d]), ["malloc", "free"]);
+}
+
+/// What a function says of a symbol is said of the one of the linked file.
+#[test]
+fn attributes_of_a_symbol_name_that_of_the_linked_file() {
+    let [mut a, b] = halves("names", "13.5-sm_90");
+    // in the place of the bank of parameters, as large
+    let at = attribute(&a, ".nv.info.ka", eiattr::PARAM_CBANK);
+    a[at + 1] = eiattr::FRAME_SIZE;
+    let near = symbol(&a, "near");
+    put32(&mut a, at + 4, near);
+    put32(&mut a, at + 8, 0x30);
+    let linked = link(&[&a, &b]).unwrap().bytes;
+    let found = words(&linked, ".nv.info.ka", eiattr::FRAME_SIZE);
+    assert_eq!(found, [[symbol(&linked, "near"), 0x30]]);
+    assert_ne!(near, symbol(&linked, "near"));
 }

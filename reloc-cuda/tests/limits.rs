@@ -5,7 +5,8 @@
 mod objects;
 
 use elf_core::names::{STB_GLOBAL, STB_WEAK};
-use objects::{halves, put32, put64, read, replace, section_row, symbol_row};
+use nvinfo::eiattr;
+use objects::{attribute, halves, put32, put64, read, replace, section_row, symbol_row};
 use reloc_cuda::link::{LinkErrorKind, link};
 
 fn message(objects: &[&[u8]]) -> String {
@@ -76,4 +77,22 @@ fn weak_kernels_have_parameters_of_one_size() {
     assert_eq!(both((STB_WEAK, 0x214), (STB_WEAK, 0x218)), why);
     assert_eq!(both((STB_GLOBAL, 0x218), (STB_WEAK, 0x214)), "");
     assert_eq!(both((STB_WEAK, 0x214), (STB_GLOBAL, 0x218)), "");
+}
+
+/// A kernel calls functions of as many registers as it may have, and no more; how many it has itself is its own affair, and if it does
+/// not say how many it may have, it may have any.
+#[test]
+fn kernels_call_functions_of_as_many_registers_as_they_may_have() {
+    let [a, b] = halves("shapes", "13.5-sm_90");
+    // of 24 registers, as is its callee
+    let most = attribute(&b, ".nv.info.other", eiattr::MAXREG_COUNT);
+    let linked = |count: u8| {
+        let mut b = b.clone();
+        b[most + 2] = count;
+        message(&[&a, &b])
+    };
+    let why = "object 1: kernel other of at most 23 registers calls helper that needs 24";
+    assert_eq!(linked(24), "");
+    assert_eq!(linked(23), why);
+    assert_eq!(linked(0), "");
 }

@@ -6,9 +6,12 @@ mod objects;
 
 use elf_core::names::{SHN_UNDEF, STB_WEAK};
 use elf_core::{File, Symbol};
-use objects::{bytes_of, halves, number, put32};
-use reloc_cuda::cuda::{R_CUDA_ABS32_LO_32, R_CUDA_ABS56_16_34};
-use reloc_cuda::link::link;
+use objects::{bytes_of, halves, number, put32, sections, symbol_row};
+use reloc_cuda::cuda::{
+    R_CUDA_32, R_CUDA_32_LO, R_CUDA_64, R_CUDA_ABS32_LO_32, R_CUDA_ABS56_16_34, R_CUDA_G32,
+    R_CUDA_G64,
+};
+use reloc_cuda::link::{LinkOptions, link, link_with};
 
 /// The number of a symbol and what it is, if the file has it.
 fn symbol(object: &[u8], name: &str) -> Option<(u32, Symbol)> {
@@ -45,6 +48,8 @@ fn second_names_stay_with_their_code() {
     let linked = link(&[&a, &b]).unwrap().bytes;
     assert_eq!(symbol(&linked, "real"), None);
     assert_eq!(symbol(&linked, "second"), None);
+    // nor does the table of functions name what is not there
+    assert!(!sections(&linked).contains(&".rela.nv.global.init".to_owned()));
     call_another(&mut a, "near", "real");
     let linked = link(&[&a, &b]).unwrap().bytes;
     let (_, second) = symbol(&linked, "second").unwrap();
@@ -78,4 +83,62 @@ fn undefined_weak_variables_are_there_where_they_are_named() {
     assert_eq!(linked("__UFT_OFFSET", R_CUDA_ABS56_16_34), (0, None));
     assert_eq!(linked("__UFT", R_CUDA_ABS56_16_34), (1, undefined));
     assert_eq!(linked("array", R_CUDA_ABS56_16_34).0, 1);
+}
+
+/// Functions that are dropped may call what nobody defines.
+#[test]
+fn dropped_functions_may_call_what_is_undefined() {
+    let [a, mut b] = halves("names", "13.5-sm_90");
+    // `ate`, which nobody calls
+    let row = symbol_row(&b, ".symtab", "late");
+    let name = u32::from_le_bytes(b[row..row + 4].try_into().unwrap());
+    put32(&mut b, row, name + 1);
+    let with = |kernels| link_with(&[&a, &b], LinkOptions { kernels, ..LinkOptions::default() });
+    let error = with(&["k"]).unwrap_err();
+    assert_eq!(error.to_string(), "object 0: symbol late is undefined");
+    let linked = with(&["kb"]).unwrap().bytes;
+    assert_eq!(symbol(&linked, "via"), None);
+    assert_eq!(symbol(&linked, "late"), None);
+}
+
+/// What nobody defines has no value, whatever an object says.
+#[test]
+fn undefined_functions_have_no_value() {
+    let [mut a, b] = halves("names", "13.5-sm_90");
+    let at = symbol_row(&a, ".symtab", "malloc") + 8;
+    put32(&mut a, at, 16);
+    let linked = link(&[&a, &b]).unwrap().bytes;
+    assert_eq!(symbol(&linked, "malloc").unwrap().1.value, 0);
+}
+
+/// The place of a constant in its bank is written by every relocation that is not the driver's alone, as nvlink does.
+#[test]
+fn places_in_a_bank_are_resolved() {
+    let [a, b] = halves("data", "13.5-sm_90");
+    let mut rows = bytes_of(&b, ".rela.nv.global.init").step_by(24);
+    // of the first variable
+    let row = rows.find(|row| b[*row..row + 8] == [0; 8]).unwrap();
+    let linked = |r#type: u32| {
+        let mut b = b.clone();
+        put32(&mut b, row + 8, r#type);
+        let linked = link(&[&a, &b]).unwrap().bytes;
+        let (third, places) =
+            (symbol(&linked, "third").unwrap(), symbol(&linked, "places").unwrap());
+        let at = bytes_of(&linked, ".nv.global.init").start + places.1.value as usize;
+        let written = u64::from_le_bytes(linked[at..at + 8].try_into().unwrap());
+        let rows = linked[bytes_of(&linked, ".rela.nv.global.init")].chunks(24);
+        let mut rows = rows.filter(|row| row[..8] == places.1.value.to_le_bytes());
+        let record = rows
+            .next()
+            .map(|row| [8, 12].map(|at| u32::from_le_bytes(row[at..at + 4].try_into().unwrap())));
+        assert!(record.is_none_or(|record| record == [r#type, third.0]));
+        (written, third.1.value, record.is_some())
+    };
+    for r#type in [R_CUDA_64, R_CUDA_32, R_CUDA_32_LO] {
+        assert_eq!(linked(r#type), (0x20, 0x20, false), "{type}");
+    }
+    assert_eq!(linked(R_CUDA_ABS32_LO_32), (0x20 << 32, 0x20, false));
+    for r#type in [R_CUDA_G32, R_CUDA_G64] {
+        assert_eq!(linked(r#type), (0, 0x20, true), "{type}");
+    }
 }

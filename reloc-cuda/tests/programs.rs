@@ -10,7 +10,7 @@ use objects::{halves, read};
 use reloc_cuda::link::{LinkedMercury, link};
 
 /// Programs, and what they show.
-const PROGRAMS: [(&str, &str); 5] = [
+const PROGRAMS: [(&str, &str); 7] = [
     // a second name of a function, undefined functions in the order of their lists
     ("names", "13.5-sm_90"),
     // undefined functions of an only kernel in the order of the code
@@ -21,6 +21,10 @@ const PROGRAMS: [(&str, &str); 5] = [
     ("templates", "13.5-sm_90"),
     // shared variables of one size; with the Mercury form of them
     ("pool", "13.5-sm_100"),
+    // zeroed variables before an array whose size the launch gives
+    ("zeros", "13.5-sm_90"),
+    // weak functions that give way in another order
+    ("weak", "13.5-sm_90"),
 ];
 
 #[test]

@@ -5,10 +5,7 @@ use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{Object, Role};
 use super::out::{Meaning, OutId, OutRecord};
 use super::state::State;
-use crate::cuda::{
-    R_CUDA_32, R_CUDA_64, R_CUDA_ABS32_32, R_CUDA_ABS56_16_34, R_CUDA_YIELD_CLEAR_PRED4_87,
-    R_CUDA_YIELD_OPCODE9_0,
-};
+use crate::cuda::{R_CUDA_ABS56_16_34, R_CUDA_YIELD_CLEAR_PRED4_87, R_CUDA_YIELD_OPCODE9_0};
 use crate::{Cuda, Resolver, row, without_unified_table};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::rc::Rc;
@@ -141,16 +138,9 @@ impl State<'_> {
             if record.r#type == R_CUDA_ABS56_16_34 && entity.name == "__UFT_OFFSET" {
                 return Ok(Fate::Drop);
             }
-            let is_shared = self.is_shared(id);
-            if self.is_placed(id) {
-                // a generic pointer to a constant is the driver's, its place in the bank is known here
-                let ours = kind.resolver != Resolver::Driver
-                    && (is_shared
-                        || kind.resolver == Resolver::Linker
-                        || matches!(record.r#type, R_CUDA_32 | R_CUDA_64 | R_CUDA_ABS32_32));
-                if ours {
-                    return Ok(Fate::Apply);
-                }
+            // a generic pointer to a constant is the driver's, its place in the bank is known here
+            if self.is_placed(id) && kind.resolver != Resolver::Driver {
+                return Ok(Fate::Apply);
             }
         }
         if kind.resolver == Resolver::Linker {
