@@ -354,3 +354,56 @@ fn errors_of_thread_local_code_name_places_of_the_file() {
     let ErrorKind::Apply(error) = error.kind else { panic!("{error}") };
     assert_eq!((error.offset, error.kind), (8, ApplyErrorKind::Unresolved(Role::TpOffset)));
 }
+
+/// Sections that stand together end where their code does, which is shorter then.
+#[test]
+#[cfg(feature = "linker-defined")]
+fn ends_of_code_that_stands_together_follow() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    // tail; ret
+    let code = [0x0000_0317_u32, 0x0003_0067, 0x8067].map(u32::to_le_bytes).concat();
+    let sections = [0; 2].map(|_| object.section("codes", CODE, 4, &code));
+    let data = object.section(".data", WRITE, 8, &[0; 8]);
+    let first = object.global("first", sections[0], 0);
+    for section in sections {
+        object.relocation(section, 0, R_RISCV_CALL_PLT, first, 0);
+        object.relocation(section, 0, R_RISCV_RELAX, first, 0);
+    }
+    let (start, stop) = (object.undefined("__start_codes"), object.undefined("__stop_codes"));
+    object.relocation(data, 0, R_RISCV_64, stop, 0);
+    let [start, stop] = [start, stop].map(|it| object.index(it));
+    laid_out(&object.build(), options(), 8, |layout| {
+        let layout = layout.unwrap();
+        assert_eq!(sections.map(|it| layout.section_size(0, it)), [Some(8); 2]);
+        let [start, stop] = [start, stop].map(|it| layout.symbol(0, it).unwrap().at(0));
+        assert_eq!((start, stop), (layout.section(0, sections[0]).unwrap(), start + 16));
+    });
+}
+
+/// Where the image ends is not known while code becomes shorter: what computes it stays as long as it is.
+#[test]
+#[cfg(feature = "linker-defined")]
+fn code_that_computes_an_edge_stays() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    // lui a0, 0; addi a0, a0, 0
+    let text = object.section(".text", CODE, 4, &[0x37, 5, 0, 0, 0x13, 5, 5, 0]);
+    let end = object.undefined("_end");
+    for (place, kind) in [(0, R_RISCV_HI20), (4, R_RISCV_LO12_I)] {
+        object.relocation(text, place, kind, end, 0);
+        object.relocation(text, place, R_RISCV_RELAX, end, 0);
+    }
+    // near address 0 the upper part of what is known goes
+    let options = Options { base: Some(0), ..options() };
+    laid_out(&object.build(), options, 8, |layout| {
+        let layout = layout.unwrap();
+        assert_eq!(layout.section_size(0, text), Some(8));
+        let mut image = vec![0; layout.size() as usize];
+        layout.write(&mut image, 0).unwrap();
+        let code = &image[layout.section(0, text).unwrap() as usize..];
+        let word = |at: usize| i32::from_le_bytes(code[at..at + 4].try_into().unwrap());
+        let found = i64::from(word(0) & !0xfff) + i64::from(word(4) >> 20);
+        assert_eq!(found, layout.size() as i64);
+    });
+}

@@ -121,6 +121,26 @@ fn own_edges_beside_others_are_kept() {
     });
 }
 
+/// Where nobody asks for more than an object says itself, all sections stay where they are.
+#[test]
+fn own_edges_gather_nothing() {
+    let mut object = Object::new();
+    let hooks = object.section("hooks", WRITE, 8, &[1; 8]);
+    let data = object.section(".data", WRITE, 8, &[9; 8]);
+    // before and behind it what a linker defines, but for no section
+    let code_end = object.undefined("_etext");
+    let own = object.global("__start_hooks", hooks, 0);
+    let end = object.undefined("_end");
+    for symbol in [code_end, end] {
+        object.relocation(data, 0, R_X86_64_64, symbol, 0);
+    }
+    let own = object.index(own);
+    laid_out(&[&object], |layout| {
+        let place = |section| layout.section(0, section).unwrap();
+        assert_eq!((at(layout, own), place(data)), (place(hooks), place(hooks) + 8));
+    });
+}
+
 /// Unwinding tables that a start file begins end with a length of 0, whatever stands behind them.
 #[test]
 fn unwinding_tables_end() {
