@@ -5,7 +5,7 @@
 mod objects;
 
 use nvinfo::{AttributeValue, Attributes, Cubin, eiattr};
-use objects::{attribute, bytes_of, halves, put32, symbol_row};
+use objects::{attribute, bytes_of, halves, put32, sections, symbol_row};
 use reloc_cuda::link::link;
 
 /// `EIATTR_AT_ENTRY_FRAGMENTS`.
@@ -27,6 +27,9 @@ fn words(cubin: &[u8], section: &str, number: u8) -> Vec<Vec<u32>> {
     };
     rows.map(words).collect()
 }
+
+/// `EIATTR_PREEXIT_USED`.
+const EARLY_END: u8 = 0x6d;
 
 /// The number of a symbol.
 fn symbol(cubin: &[u8], name: &str) -> u32 {
@@ -87,4 +90,23 @@ fn attributes_of_a_symbol_name_that_of_the_linked_file() {
     let found = words(&linked, ".nv.info.ka", eiattr::FRAME_SIZE);
     assert_eq!(found, [[symbol(&linked, "near"), 0x30]]);
     assert_ne!(near, symbol(&linked, "near"));
+}
+
+/// That code may end early is taken over from what a kernel calls from `sm_100` on.
+#[test]
+fn kernels_take_over_early_ends_from_sm_100_on() {
+    for (program, version, kernel, expected) in
+        [("only", "13.5-sm_90", "kernel", false), ("mixed", "13.5-sm_100", "all", true)]
+    {
+        let section = format!(".nv.info.{kernel}");
+        let mut objects = halves(program, version);
+        let own = objects.iter_mut().find(|one| sections(one).contains(&section)).unwrap();
+        // becomes one that nobody knows
+        let at = attribute(own, &section, EARLY_END);
+        own[at + 1] = 0xfe;
+        let linked = link(&[&objects[0], &objects[1]]).unwrap().bytes;
+        let range = bytes_of(&linked, &section);
+        let mut rows = Attributes::new(&linked[range.clone()], range.start as u64);
+        assert_eq!(rows.any(|row| row.unwrap().number == EARLY_END), expected, "{version}");
+    }
 }

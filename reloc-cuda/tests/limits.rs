@@ -96,3 +96,20 @@ fn kernels_call_functions_of_as_many_registers_as_they_may_have() {
     assert_eq!(linked(23), why);
     assert_eq!(linked(0), "");
 }
+
+/// Alignments are powers of two, of no absurd amount.
+#[test]
+fn alignments_are_powers_of_two() {
+    let [a, b] = halves("arrays", "13.5-sm_90");
+    let at = symbol_row(&a, ".symtab", "array") + 8;
+    let linked = |alignment: u64| {
+        let mut a = a.clone();
+        put64(&mut a, at, alignment);
+        link(&[&a, &b]).map(|_| ()).map_err(|errors| errors.0[0].kind.clone())
+    };
+    assert_eq!(linked(0x400), Ok(()));
+    for alignment in [0x18, 1 << 40] {
+        let name = "array".to_owned();
+        assert_eq!(linked(alignment), Err(LinkErrorKind::Alignment { name, alignment }));
+    }
+}

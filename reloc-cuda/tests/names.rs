@@ -4,14 +4,14 @@
 
 mod objects;
 
-use elf_core::names::{SHN_UNDEF, STB_WEAK};
+use elf_core::names::{SHN_UNDEF, STB_WEAK, STO_CUDA_CONSTANT};
 use elf_core::{File, Symbol};
 use objects::{bytes_of, halves, number, put32, sections, symbol_row};
 use reloc_cuda::cuda::{
     R_CUDA_32, R_CUDA_32_LO, R_CUDA_64, R_CUDA_ABS32_LO_32, R_CUDA_ABS56_16_34, R_CUDA_G32,
     R_CUDA_G64,
 };
-use reloc_cuda::link::{LinkOptions, link, link_with};
+use reloc_cuda::link::{LinkErrorKind, LinkOptions, link, link_with};
 
 /// The number of a symbol and what it is, if the file has it.
 fn symbol(object: &[u8], name: &str) -> Option<(u32, Symbol)> {
@@ -83,6 +83,46 @@ fn undefined_weak_variables_are_there_where_they_are_named() {
     assert_eq!(linked("__UFT_OFFSET", R_CUDA_ABS56_16_34), (0, None));
     assert_eq!(linked("__UFT", R_CUDA_ABS56_16_34), (1, undefined));
     assert_eq!(linked("array", R_CUDA_ABS56_16_34).0, 1);
+}
+
+/// The same of one of any name, which another object's symbol does not define.
+#[test]
+fn weak_variables_need_no_definition() {
+    let [mut a, b] = halves("data", "13.5-sm_90");
+    let row = symbol_row(&a, ".symtab", "second_common");
+    let name = u32::from_le_bytes(a[row..row + 4].try_into().unwrap());
+    put32(&mut a, row, name + 1);
+    let error = link(&[&a, &b]).unwrap_err();
+    assert_eq!(error.to_string(), "object 0: symbol econd_common is undefined");
+    a[row + 4] = a[row + 4] & 0xf | STB_WEAK << 4;
+    let linked = link(&[&a, &b]).unwrap().bytes;
+    let (_, found) = symbol(&linked, "econd_common").unwrap();
+    assert_eq!((found.shndx, found.binding()), (SHN_UNDEF, STB_WEAK));
+}
+
+/// A record of a second name is one of the function's; of a name inside its code it is that one's.
+#[test]
+fn second_names_are_the_function() {
+    let [mut a, b] = halves("names", "13.5-sm_90");
+    for (value, expected) in [(0, "real"), (16, "second")] {
+        let at = symbol_row(&a, ".symtab", "second") + 8;
+        put32(&mut a, at, value);
+        let linked = link(&[&a, &b]).unwrap().bytes;
+        let rows = linked[bytes_of(&linked, ".rela.nv.global.init")].chunks(24);
+        let named: Vec<_> = rows.map(|row| row[12..16].to_vec()).collect();
+        assert_eq!(named, [index(&linked, expected).to_le_bytes(); 2], "{expected}");
+    }
+}
+
+/// A name is in global memory or in a bank, the same for all objects.
+#[test]
+fn names_are_in_one_space() {
+    let [a, mut b] = halves("data", "13.5-sm_90");
+    let at = symbol_row(&b, ".symtab", "second_common") + 5;
+    b[at] = STO_CUDA_CONSTANT;
+    let errors = link(&[&a, &b]).unwrap_err();
+    let symbol = "second_common".to_owned();
+    assert_eq!(errors.0[0].kind, LinkErrorKind::Space { symbol, first: 0 });
 }
 
 /// Functions that are dropped may call what nobody defines.

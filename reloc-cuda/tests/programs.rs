@@ -5,6 +5,7 @@
 mod linked;
 mod objects;
 
+use elf_core::{File, SegmentFlags};
 use linked::differences;
 use objects::{halves, read};
 use reloc_cuda::link::{LinkedMercury, link};
@@ -34,6 +35,17 @@ fn programs_are_linked_as_nvlink_does() {
         let linked = link(&[&a, &b]).unwrap();
         let expected = read(&format!("{name}-{version}"));
         assert_eq!(differences(&expected, &linked.bytes), [""; 0], "{name}");
+        // the note's number is in it
+        let flags = |bytes: &[u8]| File::parse(bytes).unwrap().header().flags;
+        assert_eq!(flags(&linked.bytes), flags(&expected), "{name}");
+        // variables, with those that are zero and in no file
+        let variables = |bytes: &[u8]| -> Vec<u64> {
+            let file = File::parse(bytes).unwrap();
+            let variables =
+                file.segments().iter().filter(|one| one.flags.contains(SegmentFlags::WRITE));
+            variables.map(|one| one.memory_size).collect()
+        };
+        assert_eq!(variables(&linked.bytes), variables(&expected), "{name}");
         let is_newer = version.ends_with("sm_100");
         let mercury = if is_newer { LinkedMercury::Merged } else { LinkedMercury::None };
         assert_eq!(linked.mercury, mercury, "{name}");
