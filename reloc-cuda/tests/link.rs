@@ -248,6 +248,8 @@ fn kernels_that_are_not_used_go() {
     let all = with(&[]);
     assert_eq!(all.bytes, link(&[&a, &b]).unwrap().bytes);
     assert!(names(&all).len() > 3 && names(&all).contains(&"recurses".to_owned()));
+    let taken = all.functions.iter().filter(|one| one.is_address_taken);
+    assert_eq!(taken.map(|one| one.name.as_str()).collect::<Vec<_>>(), ["deep", "triple"]);
     let one = with(&["recur"]);
     assert_eq!(names(&one), ["recurses"]);
     assert!(one.bytes.len() < all.bytes.len() && one.unbounded == ["recurses"]);

@@ -5,7 +5,7 @@
 mod linked;
 mod objects;
 
-use elf_core::{File, SegmentFlags};
+use elf_core::{File, SectionHeader, SegmentFlags};
 use linked::differences;
 use objects::{halves, read};
 use reloc_cuda::link::{LinkedMercury, link};
@@ -46,6 +46,16 @@ fn programs_are_linked_as_nvlink_does() {
             variables.map(|one| one.memory_size).collect()
         };
         assert_eq!(variables(&linked.bytes), variables(&expected), "{name}");
+        // of the symbols in Mercury, too
+        let tables = |bytes: &[u8]| -> Vec<_> {
+            let file = File::parse(bytes).unwrap();
+            let name = |one: &SectionHeader| file.section_name(one).unwrap().to_string();
+            let found = file.sections().iter().filter(|one| name(one).ends_with("symtab"));
+            found
+                .map(|one| (one.info, one.entry_size, name(&file.section(one.link).unwrap())))
+                .collect()
+        };
+        assert_eq!(tables(&linked.bytes), tables(&expected), "{name}");
         let is_newer = version.ends_with("sm_100");
         let mercury = if is_newer { LinkedMercury::Merged } else { LinkedMercury::None };
         assert_eq!(linked.mercury, mercury, "{name}");
