@@ -79,17 +79,7 @@ pub(crate) fn view<E: Entry>(bytes: &[u8], encoding: Encoding) -> Option<E::View
 #[cfg(not(target_pointer_width = "64"))]
 #[repr(align(8))]
 // a file header or section header of 64 bits is the largest
-struct Aligned([u8; MOST]);
-
-/// Bytes of the largest row.
-#[cfg(not(target_pointer_width = "64"))]
-const MOST: usize = 64;
-
-/// Bytes of so many rows of a size: without the product of twice the width that a check for overflow computes.
-#[cfg(not(target_pointer_width = "64"))]
-pub(crate) fn times(count: usize, size: usize) -> Option<usize> {
-    (count <= usize::MAX / MOST && size <= MOST).then(|| count.wrapping_mul(size))
-}
+struct Aligned([u8; 64]);
 
 /// The row of so many bytes that `bytes` start with.
 #[cfg(not(target_pointer_width = "64"))]

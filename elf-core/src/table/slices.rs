@@ -2,8 +2,6 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::table::class::Row;
-#[cfg(not(target_pointer_width = "64"))]
-use crate::table::entry::times;
 use zerocopy::FromBytes;
 
 /// `count` rows at file offset `at`, borrowed from the file.
@@ -41,6 +39,12 @@ pub fn rows<'a, T: Row>(
 ) -> Result<&'a [T], Error> {
     // the bytes are as many as the rows take
     Ok(<[T]>::ref_from_bytes(span(file, what, at, count, size_of::<T>())?).unwrap_or_default())
+}
+
+/// Bytes of so many rows of a size, of which none has more than 64: without the product of twice the width that a check for overflow computes.
+#[cfg(not(target_pointer_width = "64"))]
+pub(crate) fn times(count: usize, size: usize) -> Option<usize> {
+    (count <= usize::MAX / 64 && size <= 64).then(|| count.wrapping_mul(size))
 }
 
 /// The bytes of `count` rows of `size` bytes each at file offset `at`.

@@ -2,9 +2,9 @@
 
 use crate::error::Error;
 use crate::table::class::Elf64;
-use crate::table::entry::{Entry, row_size, times, view};
+use crate::table::entry::{Entry, row_size, view};
 use crate::table::place::{Place, quotient};
-use crate::table::slices::span;
+use crate::table::slices::{span, times};
 use crate::views::encoding::Encoding;
 use core::marker::PhantomData;
 use zerocopy::byteorder::LE;
