@@ -114,6 +114,20 @@ fn second_names_are_the_function() {
     }
 }
 
+/// A function whose address is taken by its second name is there for it, where nvlink ends with "reference to deleted symbol".
+#[test]
+fn functions_stay_for_a_second_name_that_is_taken() {
+    let [a, b] = halves("names", "13.5-sm_90");
+    let options = LinkOptions { kernels: &["ka"], ..LinkOptions::default() };
+    let linked = link_with(&[&a, &b], options).unwrap().bytes;
+    assert_eq!(symbol(&linked, "kb"), None);
+    let text = number(&linked, ".text.real");
+    assert_eq!(usize::from(symbol(&linked, "second").unwrap().1.shndx), text);
+    let rows = linked[bytes_of(&linked, ".rela.nv.global.init")].chunks(24);
+    let named: Vec<_> = rows.map(|row| row[12..16].to_vec()).collect();
+    assert_eq!(named, [index(&linked, "real").to_le_bytes(); 2]);
+}
+
 /// A name is in global memory or in a bank, the same for all objects.
 #[test]
 fn names_are_in_one_space() {

@@ -2,7 +2,7 @@
 
 use super::aliases::{Code, add_unknown_masks};
 use super::carried::Carried;
-use super::entity::{Entities, EntityId, Kind};
+use super::entity::{Entities, Entity, EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::object::{BARRIERS, Object, Role};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -67,7 +67,7 @@ impl<'a> Calls<'a> {
         calls.taken.sort_by_key(|row| row.0);
         calls.indirect.sort_by_key(|row| row.0);
         calls.second_names = add_unknown_masks(entities, &mut calls.carried);
-        calls.keep(entities, kernels);
+        calls.keep(objects, entities, kernels);
         Ok(calls)
     }
 
@@ -231,8 +231,8 @@ impl<'a> Calls<'a> {
     }
 
     /// Finds the functions that stay: kernels with one of these texts in their name, all if there is none, what they reach, and
-    /// functions whose address is taken.
-    fn keep(&mut self, entities: &Entities<'a>, kernels: &[&str]) {
+    /// functions whose address is taken, by whichever of their names.
+    fn keep(&mut self, objects: &[Object<'a>], entities: &Entities<'a>, kernels: &[&str]) {
         let is_used = |name: &[u8]| {
             let has = |part: &&str| name.windows(part.len().max(1)).any(|at| at == part.as_bytes());
             kernels.is_empty() || kernels.iter().any(has)
@@ -246,6 +246,8 @@ impl<'a> Calls<'a> {
             self.trees.insert(id, tree);
         }
         self.kept.extend(self.taken.iter().map(|taken| taken.0));
+        let owners = self.taken.iter().filter_map(|(id, _)| owner_of(objects, &entities[*id]));
+        self.kept.extend(owners);
         // functions of the driver stay for whoever calls them
         let kept: Vec<_> = self.kept.iter().copied().collect();
         for callee in kept.iter().filter_map(|id| self.direct.get(id)).flatten() {
@@ -341,6 +343,12 @@ pub(super) fn defined_in(entities: &Entities<'_>, id: EntityId, object: usize) -
 pub(super) fn function_of(object: &Object<'_>, text: u32) -> Option<EntityId> {
     let section = object.section(text).filter(|section| section.role == Role::Text)?;
     object.entity(section.header.info & super::entity::SYMBOL_OF_TEXT)
+}
+
+/// The function that has the code of a defined one: of a second name, or one inside the code, another one.
+pub(super) fn owner_of(objects: &[Object<'_>], entity: &Entity<'_>) -> Option<EntityId> {
+    let place = entity.place?;
+    function_of(objects.get(place.object)?, place.section?)
 }
 
 /// Whether an entity is a function that somebody is to call by its name, and nobody defines: of the driver.

@@ -309,10 +309,8 @@ impl State<'_> {
     /// The function that has the code: of a second name the first, which records of linked files name, as nvlink's do.
     fn real_name(&self, id: EntityId) -> EntityId {
         let entity = &self.entities[id];
-        let code = entity.place.filter(|_| entity.is_alias() && entity.symbol.value == 0);
-        let owner = code.and_then(|code| {
-            super::calls::function_of(self.objects.get(code.object)?, code.section?)
-        });
+        let is_second = entity.is_alias() && entity.symbol.value == 0;
+        let owner = is_second.then(|| super::calls::owner_of(&self.objects, entity)).flatten();
         owner.unwrap_or(id)
     }
 
