@@ -19,8 +19,8 @@ pub(super) fn add_unknown_masks(
     let mut named = BTreeSet::new();
     for (id, entity) in entities.iter() {
         let code = entity.place.and_then(|place| Some((place.object, place.section?)));
-        if let Some(code) = code.filter(|_| entity.is_alias() && !carried.contains_key(&id)) {
-            carried.insert(id, Carried::default());
+        if let Some(code) = code.filter(|_| entity.is_alias()) {
+            carried.entry(id).or_default();
             named.insert(code);
         }
     }

@@ -66,7 +66,8 @@ fn records(section: &[u8]) -> Option<Vec<Record>> {
         let size = match *section.get(at)? {
             first if first & (SHORT | SHORTEST) == SHORT | SHORTEST => 2,
             first if first & SHORT != 0 => 4,
-            first => usize::from(first & UNITS).checked_mul(16).filter(|&size| size > 0)?,
+            // of none the section does not end where it should
+            first => usize::from(first & UNITS).checked_mul(16)?,
         };
         found.push(Record { instruction: number.checked_add(passed_over)?, at, size });
         at = at.checked_add(size)?;

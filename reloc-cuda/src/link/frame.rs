@@ -47,13 +47,11 @@ impl State<'_> {
         number: u32,
         section: &Section<'_>,
     ) -> Result<Vec<Span>, LinkError> {
-        let records: Vec<_> =
-            object.records(number)?.into_iter().flat_map(|(_, rows)| rows).collect();
+        let records = object.records(number)?;
         let dead = |from: u64, end: u64| {
             let mut ours = records.iter().filter(|record| (from..end).contains(&record.offset));
-            let function = ours.find_map(|record| {
-                object.entity(record.symbol).filter(|_| record.r#type == R_CUDA_64)
-            });
+            // all records of an entry that name a function name that one
+            let function = ours.find_map(|record| object.entity(record.symbol));
             function.is_some_and(|id| !self.is_unwound(id, object.index))
         };
         let (mut spans, mut from, mut to, mut start) = (Vec::new(), 0u64, 0u64, 0u64);
@@ -137,7 +135,7 @@ impl State<'_> {
         let mut texts = object.with_role(Role::Text).map(|(number, _)| number);
         let text = texts.find(|&text| super::calls::function_of(object, text) == Some(id));
         let records = text.and_then(|text| object.records(text).ok());
-        records.is_some_and(|lists| lists.iter().any(|(_, rows)| !rows.is_empty()))
+        records.is_some_and(|rows| !rows.is_empty())
     }
 
     pub(super) fn put(&mut self, out: super::out::OutId, offset: u64, value: u64) {

@@ -44,7 +44,6 @@ impl State<'_> {
         }
         let units = units(section.data)?;
         let records = object.records(number).ok()?;
-        let records: Vec<_> = records.into_iter().flat_map(|(_, rows)| rows).collect();
         let function_of = |from: u64, end: u64| -> Option<EntityId> {
             let ours = records.iter().find(|record| (from..end).contains(&record.offset));
             object.entity(ours?.symbol)
@@ -89,9 +88,7 @@ impl State<'_> {
                 let place = self.places.get(&(object.index, number)).copied();
                 let Some((out, base)) = place.filter(|_| section.name == LINES) else { continue };
                 let records = object.records(number)?;
-                let has_record = |at: &u64| {
-                    records.iter().flat_map(|(_, rows)| rows).any(|row| row.offset == *at)
-                };
+                let has_record = |at: &u64| records.iter().any(|row| row.offset == *at);
                 let spans = self.spans.get(&(object.index, number));
                 let names = units(section.data).into_iter().flatten().filter_map(|unit| unit.names);
                 let fields = names.filter(|at| !has_record(at)).filter_map(|at| {

@@ -170,7 +170,7 @@ impl State<'_> {
         };
         let Some((_, section)) = mercury_code(object, id) else { return Ok(None) };
         let mut data = section.data.to_vec();
-        for record in object.records(text)?.into_iter().flat_map(|(_, rows)| rows) {
+        for record in object.records(text)? {
             if !matches!(self.fate(object, text, &record)?, Fate::Apply) {
                 continue;
             }

@@ -147,17 +147,13 @@ impl State<'_> {
         let Some(own) = own else { return Ok(()) };
         let Some(&(out, start)) = self.places.get(&(object.index, own)) else { return Ok(()) };
         let Some(&form) = forms.get(&out) else { return Ok(()) };
-        let lost = match self.outs[out].class {
-            Class::Text => Vec::new(),
-            _ => self.lost_variables(object, own),
-        };
+        let lost = self.lost_variables(object, own);
         let list = lists.entry(form).or_default();
         for record in rows.iter().filter(|row| !lost.iter().any(|room| room.contains(&row.offset)))
         {
             let Some(r#type) = self.mercury_fate(object, record) else { continue };
-            let offset = record.offset.wrapping_add(start);
-            let placed = Record { offset, ..*record };
-            if let Some((symbol, addend)) = self.meaning(object, own, &placed)? {
+            if let Some((symbol, addend)) = self.meaning(object, own, record)? {
+                let offset = record.offset.wrapping_add(start);
                 list.push(OutRecord { offset, r#type, symbol, addend });
             }
         }
@@ -188,9 +184,8 @@ impl State<'_> {
             let Some(form) = forms.get(bank) else { continue };
             for record in &rows {
                 let Some(r#type) = self.mercury_fate(object, record) else { continue };
-                let offset = record.offset.wrapping_add(*start);
-                let placed = Record { offset, ..*record };
-                if let Some((symbol, addend)) = self.meaning(object, 0, &placed)? {
+                if let Some((symbol, addend)) = self.meaning(object, target, record)? {
+                    let offset = record.offset.wrapping_add(*start);
                     let record = OutRecord { offset, r#type, symbol, addend };
                     lists.entry(*form).or_default().push(record);
                 }

@@ -195,15 +195,14 @@ impl<'a> Object<'a> {
         self.with_role(Role::Mercury).filter(move |(_, section)| section.header.r#type == r#type)
     }
 
-    /// The records against section `target`, by section of records: whether they have addends, and the records.
-    pub(super) fn records(&self, target: u32) -> Result<Vec<(bool, Vec<Record>)>, LinkError> {
+    /// The records against section `target`, those of all its sections of records.
+    pub(super) fn records(&self, target: u32) -> Result<Vec<Record>, LinkError> {
         let ours = self.with_role(Role::Relocations);
         let mut found = Vec::new();
         for (_, section) in ours.filter(|(_, section)| section.header.info == target) {
             let rows = self.cubin.file().relocations(&section.header);
-            if let Some(rows) = rows.map_err(LinkError::damaged(self.index))? {
-                found.push((section.header.r#type == SHT_RELA, rows.iter().collect()));
-            }
+            let rows = rows.map_err(LinkError::damaged(self.index))?;
+            found.extend(rows.into_iter().flat_map(|rows| rows.iter()));
         }
         Ok(found)
     }

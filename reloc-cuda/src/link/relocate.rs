@@ -301,7 +301,6 @@ impl State<'_> {
                 Role::Constants => Some(3),
                 _ => None,
             },
-            elf_core::Role::Size => entity.map(|entity| entity.symbol.size),
             _ => None,
         }
     }

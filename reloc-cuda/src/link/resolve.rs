@@ -145,11 +145,8 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
         // textures are where the driver puts them, and every object that names one defines it
         (Some(_), Some(_)) if is_texture(&known.symbol) => false,
         (Some(_), Some(_)) if known.common.is_some() && new.common.is_some() => {
-            let alignment = known.common.max(new.common);
-            let (old, added) = (known.symbol.size, new.symbol.size);
-            let place = if added > old { new.place } else { known.place };
-            known.symbol.size = old.max(added);
-            (known.common, known.place) = (alignment, place);
+            known.common = known.common.max(new.common);
+            known.symbol.size = known.symbol.size.max(new.symbol.size);
             return Ok(());
         }
         (Some(_), Some(_)) if known.common.is_some() => true,

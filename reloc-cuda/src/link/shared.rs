@@ -124,7 +124,7 @@ impl State<'_> {
                 if !super::calls::defined_in(&self.entities, function, object.index) {
                     continue;
                 }
-                for record in object.records(text)?.into_iter().flat_map(|(_, rows)| rows) {
+                for record in object.records(text)? {
                     let variable = object.entity(record.symbol);
                     let shared = variable.filter(|&id| self.entities[id].kind == Kind::Shared);
                     if let Some(id) = shared {

@@ -68,8 +68,8 @@ impl State<'_> {
     pub(super) fn names_textures(&self, object: &Object<'_>) -> bool {
         let mut texts = object.with_role(Role::Text);
         texts.any(|(text, _)| {
-            let records = object.records(text).into_iter().flatten();
-            let mut named = records.flat_map(|(_, rows)| rows).map(|record| record.symbol);
+            let records = object.records(text).into_iter();
+            let mut named = records.flatten().map(|record| record.symbol);
             let is_named = |symbol| {
                 object.entity(symbol).is_some_and(|id| is_texture(&self.entities[id].symbol))
             };
@@ -83,7 +83,7 @@ impl State<'_> {
         for object in self.objects.iter() {
             for (text, _) in object.with_role(Role::Text) {
                 let Some(function) = self.function_here(object, text) else { continue };
-                for record in object.records(text)?.into_iter().flat_map(|(_, rows)| rows) {
+                for record in object.records(text)? {
                     let named = object.entity(record.symbol);
                     let texture = named.filter(|&id| is_texture(&self.entities[id].symbol));
                     if let Some(id) = texture {
