@@ -182,7 +182,7 @@ impl State<'_> {
                 addend: record.addend.unwrap_or(0),
                 kind: &kind.kind,
             };
-            if let Some(value) = self.answer(object, Some(id), u64::MAX, &query) {
+            if let Some(value) = self.answer(object, Some(id), &query) {
                 // in Mercury the whole address, whatever part of it the machine code has
                 let value = value.wrapping_add_signed(record.addend.unwrap_or(0)) as u32;
                 let entity = object.entity(record.symbol).map(|id| self.entities[id].kind);

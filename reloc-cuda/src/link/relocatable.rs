@@ -36,7 +36,7 @@ impl<'a> State<'a> {
     pub(super) fn relocatable(mut self) -> Result<(Vec<u8>, LinkedMercury), LinkErrors> {
         // all code stays but that of definitions that gave way
         let all = self.entities.iter();
-        let code = all.filter(|(_, one)| one.kind == Kind::Function && one.place.is_some());
+        let code = all.filter(|(_, one)| one.kind == Kind::Function);
         self.calls.kept = code.map(|(id, _)| id).collect();
         let objects = Rc::clone(&self.objects);
         if objects.iter().any(|object| object.with_role(Role::Mercury).next().is_some()) {

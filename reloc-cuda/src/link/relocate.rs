@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 use elf_core::names::{SHT_RELA, STT_SECTION};
 use elf_core::{Query, Record, SectionMut, apply};
 
-/// All ones in fields of 24 bits, which shared addresses have before `sm_90`.
-const NOWHERE_24: u64 = 0xff_ffff;
+/// The address of an array of the launch in a function that no kernel is known to reach, and the size of a bank that is not known.
+const NOWHERE: u64 = u64::MAX;
 
 /// What becomes of a relocation.
 pub(super) enum Fate {
@@ -234,15 +234,8 @@ impl State<'_> {
     ) -> Result<(), LinkError> {
         let mut bytes = core::mem::take(&mut self.outs[out].data);
         let mut place = SectionMut { bytes: &mut bytes, address: 0, big_endian: false };
-        // of an array that is nowhere a field gets all ones and its addend, as wide as it is
-        let mut apply = |nowhere| {
-            let answer = |query: &Query| self.answer(object, function, nowhere, query);
-            apply::<Cuda>(record, &mut place, &answer)
-        };
-        let done = apply(u64::MAX).or_else(|error| match error.kind {
-            elf_core::ApplyErrorKind::Overflow { .. } => apply(NOWHERE_24),
-            _ => Err(error),
-        });
+        let answer = |query: &Query| self.answer(object, function, query);
+        let done = apply::<Cuda>(record, &mut place, &answer);
         self.outs[out].data = bytes;
         done.map_err(|error| {
             let section = String::from_utf8_lossy(&self.outs[out].name).into_owned();
@@ -252,13 +245,12 @@ impl State<'_> {
 
     /// What a symbol is worth: its place in shared memory or in a bank, and the bank's number.
     ///
-    /// An array of the launch begins where a kernel's variables end: that is `nowhere` for a function that no kernel is known to
-    /// reach, as nvlink has it, so that a use of it is a fault.
+    /// An array of the launch begins where a kernel's variables end: that is nowhere for a function that no kernel is known to
+    /// reach, as nvlink has it, so that a use of it is a fault. A field gets all ones and its addend, as wide as it is.
     pub(super) fn answer(
         &self,
         object: &Object<'_>,
         user: Option<EntityId>,
-        nowhere: u64,
         query: &Query,
     ) -> Option<u64> {
         let id = object.entity(query.symbol);
@@ -281,14 +273,14 @@ impl State<'_> {
             elf_core::Role::Address => match (entity, role) {
                 (Some(entity), _) if entity.kind == Kind::Shared => {
                     let placed = self.shared.get(&(id?, user?)).copied();
-                    Some(placed.unwrap_or(if entity.place.is_none() { nowhere } else { 0 }))
+                    Some(placed.unwrap_or(if entity.place.is_none() { NOWHERE } else { 0 }))
                 }
                 (_, Some(Role::Literals)) => {
                     let owner = super::calls::function_of(object, section?.header.info)?;
                     let offset = self.literals.get(&owner)?;
                     Some(offset.wrapping_add(entity.map_or(0, |entity| entity.symbol.value)))
                 }
-                (Some(entity), _) if entity.is_bank_size() => Some(nowhere),
+                (Some(entity), _) if entity.is_bank_size() => Some(NOWHERE),
                 (Some(entity), _) => Some(entity.value),
                 (None, _) => {
                     let section = object.section_of(query.symbol)?;

@@ -134,7 +134,7 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
         _ => {}
     }
     check_sizes(known, &new, object)?;
-    if known.kind == Kind::Shared && known.place.is_none() && new.place.is_none() {
+    if let (Kind::Shared, None, None) = (known.kind, known.place, new.place) {
         // code of each object counts on the alignment that it gives the array
         known.symbol.value = known.symbol.value.max(new.symbol.value);
     }
