@@ -89,13 +89,12 @@ impl State<'_> {
         let texts: Vec<_> = self.texts.clone();
         for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
             let end = ends(&placed, kernel);
-            // with a pool and an array, used or not, kernels of the newer form that have neither get an empty section
+            // with a pool and an array, used or not, kernels of the newer form that have neither get an empty section, where that
+            // is not left out
             let place = self.entities[kernel].place;
             let object = place.and_then(|place| self.objects.get(place.object));
             let newer = object.is_some_and(|object| object.cubin.target().form == HeaderForm::V8);
-            let always =
-                (newer && pool && (self.sm == 90 && self.has_arrays() || !dynamic.is_empty()))
-                    .then_some(0);
+            let always = (newer && pool && self.has_arrays()).then_some(0);
             if let Some(end) =
                 end.into_iter().chain(dynamic.get(&kernel).map(|one| one.0)).chain(always).max()
             {
