@@ -5,7 +5,7 @@
 mod objects;
 
 use nvinfo::{AttributeValue, Attributes, Cubin, eiattr};
-use objects::{attribute, bytes_of, halves, put32, sections, symbol_row};
+use objects::{attribute, bytes_of, halves, put32, replace, sections, symbol_row};
 use reloc_cuda::link::link;
 
 /// `EIATTR_AT_ENTRY_FRAGMENTS`.
@@ -57,6 +57,21 @@ fn kernels_keep_their_fragments_before_those_of_what_they_call() {
     assert_eq!(linked(None), [[6]]);
     assert_eq!(linked(Some(6)), [[6]]);
     assert_eq!(linked(Some(3)), [[3, 6]]);
+}
+
+/// An only kernel keeps its own number of virtual resources, whatever those have that it calls.
+#[test]
+fn only_kernels_keep_their_resources() {
+    let [mut a, mut b] = halves("alone", "13.5-sm_90");
+    for (object, section, count) in [(&mut a, ".nv.info.only", 3), (&mut b, ".nv.info.tile", 5)] {
+        let bytes =
+            [&object[bytes_of(object, section)], &[2, eiattr::VRC_CTA_INIT_COUNT, count, 0]];
+        let bytes = bytes.concat();
+        replace(object, section, &bytes);
+    }
+    let linked = link(&[&a, &b]).unwrap().bytes;
+    let at = attribute(&linked, ".nv.info.only", eiattr::VRC_CTA_INIT_COUNT);
+    assert_eq!(linked[at..at + 4], [2, eiattr::VRC_CTA_INIT_COUNT, 3, 0]);
 }
 
 /// Undefined functions that a kernel reaches: the only one of a program has them in the order of the code, one of several its own

@@ -97,6 +97,33 @@ fn kernels_call_functions_of_as_many_registers_as_they_may_have() {
     assert_eq!(linked(0), "");
 }
 
+/// Shared memory of a kernel is at most 48 KiB.
+#[test]
+fn kernels_have_as_much_shared_memory_as_they_may() {
+    let [a, b] = halves("names", "13.5-sm_90");
+    let own = symbol_row(&a, ".symtab", "$__own__25") + 16;
+    let linked = |size| {
+        let mut a = a.clone();
+        put64(&mut a, own, size);
+        message(&[&a, &b])
+    };
+    assert_eq!(linked(0xbffc), "");
+    assert_eq!(linked(0xc000), "");
+    let why = "kernel kb uses 0xc001 bytes of shared memory: at most 0xc000";
+    assert_eq!(linked(0xc001), format!("object 0: {why}"));
+}
+
+/// Also of what the system has.
+#[test]
+fn alignments_of_reserved_memory_are_powers_of_two() {
+    let [a, mut b] = halves("tensor", "13.5-sm_100a");
+    let name = "__nv_reservedSMEM_tcgen05_partition";
+    let at = symbol_row(&b, ".symtab", name) + 8;
+    put64(&mut b, at, 0x18);
+    let why = format!("object 1: alignment 0x18 of {name} is not linked");
+    assert_eq!(message(&[&a, &b]), why);
+}
+
 /// Alignments are powers of two, of no absurd amount.
 #[test]
 fn alignments_are_powers_of_two() {

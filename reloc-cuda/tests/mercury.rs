@@ -6,10 +6,10 @@ mod objects;
 
 use elf_core::names::{
     SHT_CUDA_CAPMERC, SHT_CUDA_MERCURY_CONSTANT_OPT, SHT_CUDA_MERCURY_INFO,
-    SHT_CUDA_RESERVED_SHARED,
+    SHT_CUDA_RESERVED_SHARED, STT_CUDA_OBJECT, STT_OBJECT,
 };
 use objects::{bytes_of, halves, put32, section_row, symbol_row};
-use reloc_cuda::link::{LinkedMercury, link};
+use reloc_cuda::link::{LinkOptions, LinkedMercury, link, link_with};
 
 /// What becomes of the Mercury form where the second object has this change.
 fn changed(change: impl FnOnce(&mut Vec<u8>)) -> LinkedMercury {
@@ -113,4 +113,53 @@ fn what_nvlink_makes_anew() {
     assert_eq!(linked("places", "13.5-sm_100"), LinkedMercury::LeftOut { object: 0, why });
     assert_eq!(linked("tensor", "13.5-sm_100a"), LinkedMercury::Merged);
     assert_eq!(linked("calls", "13.5-sm_90"), LinkedMercury::None);
+}
+
+/// Literals of another number of bytes than the program has.
+#[test]
+fn literals_of_another_size() {
+    let [mut a, b] = halves("mixed", "13.5-sm_100");
+    let merged = link(&[&a, &b]).unwrap().mercury;
+    assert_eq!(merged, LinkedMercury::Merged);
+    let row = section_row(&a, ".nv.merc.nv.constant.optimizer.branches");
+    objects::put64(&mut a, row + 32, 16);
+    let why = "its Mercury form is one that is not known";
+    assert_eq!(link(&[&a, &b]).unwrap().mercury, LinkedMercury::LeftOut { object: 0, why });
+}
+
+/// Variables are in Mercury of the type that the object says.
+#[test]
+fn types_of_variables_are_the_objects() {
+    let [a, b] = halves("calls", "13.5-sm_100");
+    for r#type in [STT_CUDA_OBJECT, STT_OBJECT] {
+        let mut b = b.clone();
+        let at = symbol_row(&b, ".symtab", "shared_by_both") - bytes_of(&b, ".symtab").start;
+        for table in [".symtab", ".nv.merc.symtab"] {
+            let row = bytes_of(&b, table).start + at;
+            b[row + 4] = b[row + 4] & 0xf0 | r#type;
+        }
+        let linked = link(&[&a, &b]).unwrap().bytes;
+        let at = symbol_row(&linked, ".symtab", "shared_by_both");
+        let at = at - bytes_of(&linked, ".symtab").start;
+        let row = bytes_of(&linked, ".nv.merc.symtab").start + at;
+        assert_eq!(linked[row + 4] & 0xf, r#type);
+    }
+}
+
+/// Functions that are dropped have entries without a size, as nvlink has them with `-kernels-used`.
+#[test]
+fn dropped_functions_have_no_size() {
+    let [a, b] = halves("calls", "13.5-sm_100");
+    let kernels = &["calls"];
+    let options = LinkOptions { kernels, ..LinkOptions::default() };
+    let [all, some] = [LinkOptions::default(), options].map(|options| {
+        let linked = link_with(&[&a, &b], options).unwrap();
+        assert_eq!(linked.mercury, LinkedMercury::Merged);
+        let frame = bytes_of(&linked.bytes, ".nv.merc.debug_frame");
+        linked.bytes[frame].to_vec()
+    });
+    // one size each of `indirect`, `recurses`, `undefined`, `recursive`
+    let changed: Vec<_> = all.iter().zip(&some).filter(|(a, b)| a != b).collect();
+    assert_eq!(all.len(), some.len());
+    assert!(!changed.is_empty() && changed.iter().all(|(_, now)| **now == 0), "{changed:?}");
 }

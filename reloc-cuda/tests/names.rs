@@ -6,7 +6,7 @@ mod objects;
 
 use elf_core::names::{SHN_UNDEF, STB_WEAK, STO_CUDA_CONSTANT};
 use elf_core::{File, Symbol};
-use objects::{bytes_of, halves, number, put32, sections, symbol_row};
+use objects::{bytes_of, halves, header, number, put32, sections, symbol_row};
 use reloc_cuda::cuda::{
     R_CUDA_32, R_CUDA_32_LO, R_CUDA_64, R_CUDA_ABS32_LO_32, R_CUDA_ABS56_16_34, R_CUDA_G32,
     R_CUDA_G64,
@@ -126,6 +126,30 @@ fn functions_stay_for_a_second_name_that_is_taken() {
     let rows = linked[bytes_of(&linked, ".rela.nv.global.init")].chunks(24);
     let named: Vec<_> = rows.map(|row| row[12..16].to_vec()).collect();
     assert_eq!(named, [index(&linked, "real").to_le_bytes(); 2]);
+}
+
+/// A local name is another one than that of a kernel.
+#[test]
+fn local_names_are_of_their_object() {
+    let [mut a, b] = halves("names", "13.5-sm_90");
+    let [local, kernel] = ["$__own__25", "ka"].map(|name| symbol_row(&a, ".symtab", name));
+    let name = a[kernel..kernel + 4].to_vec();
+    a[local..local + 4].copy_from_slice(&name);
+    let [own, text] = [".nv.shared.kb", ".text.ka"].map(|name| {
+        let linked = link(&[&a, &b]).unwrap().bytes;
+        header(&linked, name).size
+    });
+    assert_eq!((own, text), (0x468, 0x180));
+}
+
+/// What an object says of the place of a variable that another one defines is of no matter.
+#[test]
+fn only_definitions_have_places() {
+    let [mut a, b] = halves("calls", "13.5-sm_90");
+    let linked = link(&[&b, &a]).unwrap().bytes;
+    let at = symbol_row(&a, ".symtab", "shared_by_both") + 8;
+    put32(&mut a, at, 0x40);
+    assert!(link(&[&b, &a]).unwrap().bytes == linked);
 }
 
 /// A name is in global memory or in a bank, the same for all objects.

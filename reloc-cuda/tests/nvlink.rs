@@ -13,7 +13,7 @@ const ARCHITECTURES: [&str; 9] =
     ["sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_103", "sm_120"];
 
 /// Sources in two halves, options of ptxas, and the architectures of ours that PTX for can be compiled to.
-const SOURCES: [(&str, &[&str], &[&str]); 20] = [
+const SOURCES: [(&str, &[&str], &[&str]); 21] = [
     ("calls", &[], &ARCHITECTURES),
     ("calls", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
     ("arrays", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
@@ -31,6 +31,7 @@ const SOURCES: [(&str, &[&str], &[&str]); 20] = [
     ("weak", &[], &ARCHITECTURES),
     ("pool", &[], &ARCHITECTURES),
     ("pool", &[], &["sm_75"]),
+    ("chain", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
     ("only", &[], &["sm_80", "sm_90", "sm_100"]),
     ("zeros", &[], &ARCHITECTURES),
     // all programs for it have shared memory that the system reserves

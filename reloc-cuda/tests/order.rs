@@ -9,7 +9,7 @@ use objects::{halves, read};
 use reloc_cuda::link::link;
 
 /// Programs, versions of their halves and of the linked file, and the lists that nvlink has in another order.
-const PROGRAMS: [(&str, &str, &str, &[&str]); 21] = [
+const PROGRAMS: [(&str, &str, &str, &[&str]); 22] = [
     ("calls", "13.5-sm_80", "linked-13.5-sm_80", &[]),
     ("calls", "13.5-sm_90", "linked-13.5-sm_90", &[]),
     ("calls", "13.5-sm_100", "linked-13.5-sm_100", &[]),
@@ -26,6 +26,7 @@ const PROGRAMS: [(&str, &str, &str, &[&str]); 21] = [
     ("mixed", "13.5-sm_100", "mixed-13.5-sm_100", &[]),
     ("templates", "13.5-sm_90", "templates-13.5-sm_90", &[]),
     ("pool", "13.5-sm_100", "pool-13.5-sm_100", &[]),
+    ("chain", "13.5-sm_100", "chain-13.5-sm_100", &[]),
     ("zeros", "13.5-sm_90", "zeros-13.5-sm_90", &[]),
     ("weak", "13.5-sm_90", "weak-13.5-sm_90", &[]),
     // by nvlink 13.0, which says otherwise what the code goes with

@@ -6,7 +6,7 @@ mod objects;
 
 use elf_core::names::{SHN_COMMON, STB_GLOBAL};
 use elf_core::{File, Symbol};
-use objects::{read, symbol_row};
+use objects::{number, read, symbol_row};
 use reloc_cuda::link::{LinkErrorKind, link};
 
 fn half(name: &str) -> Vec<u8> {
@@ -91,6 +91,9 @@ fn common_variables_are_not_larger_than_definitions() {
             if size <= 16 {
                 let symbol = found.unwrap();
                 assert_eq!((symbol.size, symbol.binding()), (16, STB_GLOBAL), "{size}");
+                let all = link(&[objects[0], objects[1]]).unwrap().bytes;
+                let place = number(&all, ".nv.global.init");
+                assert_eq!(usize::from(symbol.shndx), place, "{size}");
             } else {
                 let symbol = "table".to_owned();
                 assert_eq!(found.unwrap_err(), LinkErrorKind::Common { symbol, first: 0 });

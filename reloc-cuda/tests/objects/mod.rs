@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test uses a part")]
 
+use elf_core::names::{SHN_UNDEF, SHT_RELA, STB_GLOBAL, STB_WEAK, STT_FUNC};
 use elf_core::{File, SectionHeader};
 use nvinfo::Attributes;
 use std::ops::Range;
@@ -30,7 +31,7 @@ pub(crate) fn number(object: &[u8], name: &str) -> usize {
     sections(object).iter().position(|one| one == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
-fn header(object: &[u8], name: &str) -> SectionHeader {
+pub(crate) fn header(object: &[u8], name: &str) -> SectionHeader {
     File::parse(object).unwrap().section(number(object, name) as u32).unwrap()
 }
 
@@ -78,4 +79,36 @@ pub(crate) fn replace(object: &mut Vec<u8>, name: &str, bytes: &[u8]) {
     put64(object, row + 24, at);
     put64(object, row + 32, bytes.len() as u64);
     object.extend_from_slice(bytes);
+}
+
+/// Makes all functions weak that an object defines, also in the table of Mercury, if it has one.
+pub(crate) fn weakened(mut object: Vec<u8>) -> Vec<u8> {
+    let symbols = File::parse(&object).unwrap().symbol_table().unwrap().unwrap();
+    let symbols: Vec<_> = symbols.symbols().iter().collect();
+    for table in [".symtab", ".nv.merc.symtab"] {
+        if !sections(&object).iter().any(|one| one == table) {
+            continue;
+        }
+        let start = bytes_of(&object, table).start;
+        for (index, symbol) in symbols.iter().enumerate() {
+            let is_function = symbol.r#type() == STT_FUNC && symbol.shndx != SHN_UNDEF;
+            if is_function && symbol.binding() == STB_GLOBAL {
+                object[start + 24 * index + 4] = STB_WEAK << 4 | STT_FUNC;
+            }
+        }
+    }
+    object
+}
+
+/// How many relocations of a section of records name each of these symbols.
+pub(crate) fn named(object: &[u8], section: &str, names: &[&str]) -> Vec<usize> {
+    let file = File::parse(object).unwrap();
+    let table = file.symbol_table().unwrap().unwrap();
+    let header = header(object, section);
+    let r#type = if header.entry_size == 24 { SHT_RELA } else { header.r#type };
+    let rows = file.relocations(&SectionHeader { r#type, ..header }).unwrap().unwrap();
+    let symbols: Vec<_> =
+        rows.iter().map(|row| table.symbols().get(row.symbol as usize).unwrap()).collect();
+    let is = |symbol: &elf_core::Symbol, name: &str| table.name_of(symbol).unwrap() == name;
+    names.iter().map(|name| symbols.iter().filter(|one| is(one, name)).count()).collect()
 }
