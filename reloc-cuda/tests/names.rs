@@ -114,7 +114,8 @@ fn second_names_are_the_function() {
     }
 }
 
-/// A function whose address is taken by its second name is there for it, where nvlink ends with "reference to deleted symbol".
+/// A function whose address is taken by its second name is there for it, where nvlink ends with "reference to deleted
+/// symbol".
 #[test]
 fn functions_stay_for_a_second_name_that_is_taken() {
     let [a, b] = halves("names", "13.5-sm_90");

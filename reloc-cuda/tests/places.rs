@@ -1,5 +1,5 @@
-//! Values that code, banks and debug information get, and notes: fixtures with changes, as nvlink 13.5 has them of the same objects
-//! where it links them.
+//! Values that code, banks and debug information get, and notes: fixtures with changes, as nvlink 13.5 has them of the
+//! same objects where it links them.
 #![cfg(test)]
 #![cfg(feature = "link")]
 
@@ -94,8 +94,8 @@ fn rename(object: &mut [u8], name: &str) {
     put32(object, row, name + 1);
 }
 
-/// A kernel that has no shared memory has an empty section of it beside a pool and arrays of the launch, but on `sm_90` alone
-/// where they are aligned by more than 16.
+/// A kernel that has no shared memory has an empty section of it beside a pool and arrays of the launch, but on `sm_90`
+/// alone where they are aligned by more than 16.
 #[test]
 fn kernels_without_shared_memory_have_an_empty_section() {
     let [a, b] = halves("places", "13.5-sm_80");
@@ -193,8 +193,8 @@ fn older_notes_stay() {
     assert_eq!(note[24..], [2, 0, 80, 0, 130, 0, 7, 0]);
 }
 
-/// What `nvlink -r` joined is linked as if it had not been: arrays of the launch are in a section there, and have one name in code, whose
-/// value is no alignment.
+/// What `nvlink -r` joined is linked as if it had not been: arrays of the launch are in a section there, and have one
+/// name in code, whose value is no alignment.
 #[test]
 fn what_nvlink_joined_is_linked_as_its_parts() {
     let mut joined = read("joined-13.5-sm_90");

@@ -59,8 +59,8 @@ fn code_in_mercury_names_its_section() {
     }
 }
 
-/// Banks of kernels that reach literals have a list of records, of which there are none, as the objects' have, whatever other sections
-/// have relocations.
+/// Banks of kernels that reach literals have a list of records, of which there are none, as the objects' have, whatever
+/// other sections have relocations.
 #[test]
 fn banks_of_literals_have_lists() {
     let [mut a, b] = halves("chain", "13.5-sm_100");

@@ -113,8 +113,8 @@ fn reserved_memory_is_there_once() {
 
 const KERNELS: [&str; 4] = ["calls", "indirect", "recurses", "undefined"];
 
-/// Unwind entries of weak functions that came first and gave way stay up to `sm_80`, from `sm_90` on if their code has no relocations, as
-/// nvlink has them; put together or linked.
+/// Unwind entries of weak functions that came first and gave way stay up to `sm_80`, from `sm_90` on if their code has
+/// no relocations, as nvlink has them; put together or linked.
 #[test]
 fn entries_of_functions_that_gave_way() {
     for (sm, records, expected) in [

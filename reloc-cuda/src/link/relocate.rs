@@ -14,7 +14,8 @@ use alloc::vec::Vec;
 use elf_core::names::{SHT_RELA, STT_SECTION};
 use elf_core::{Query, Record, SectionMut, apply};
 
-/// The address of an array of the launch in a function that no kernel is known to reach, and the size of a bank that is not known.
+/// The address of an array of the launch in a function that no kernel is known to reach, and the size of a bank that is
+/// not known.
 const NOWHERE: u64 = u64::MAX;
 
 /// What becomes of a relocation.
@@ -245,8 +246,9 @@ impl State<'_> {
 
     /// What a symbol is worth: its place in shared memory or in a bank, and the bank's number.
     ///
-    /// An array of the launch begins where a kernel's variables end: that is nowhere for a function that no kernel is known to
-    /// reach, as nvlink has it, so that a use of it is a fault. A field gets all ones and its addend, as wide as it is.
+    /// An array of the launch begins where a kernel's variables end: that is nowhere for a function that no kernel is
+    /// known to reach, as nvlink has it, so that a use of it is a fault. A field gets all ones and its addend, as wide
+    /// as it is.
     pub(super) fn answer(
         &self,
         object: &Object<'_>,

@@ -89,8 +89,8 @@ impl State<'_> {
         let texts: Vec<_> = self.texts.clone();
         for (kernel, text) in texts.into_iter().filter(|(id, _)| kernels.contains(id)) {
             let end = ends(&placed, kernel);
-            // with a pool and an array, used or not, kernels of the newer form that have neither get an empty section, where that
-            // is not left out
+            // with a pool and an array, used or not, kernels of the newer form that have neither get an empty section,
+            // where that is not left out
             let place = self.entities[kernel].place;
             let object = place.and_then(|place| self.objects.get(place.object));
             let newer = object.is_some_and(|object| object.cubin.target().form == HeaderForm::V8);
