@@ -5,11 +5,13 @@
 mod objects;
 
 use nvinfo::{AttributeValue, Attributes, Cubin, eiattr};
-use objects::{attribute, bytes_of, halves, put32, replace, sections, symbol_row};
+use objects::{attribute, bytes_of, halves, put32, read, replace, sections, symbol_row};
 use reloc_cuda::link::link;
 
 /// `EIATTR_AT_ENTRY_FRAGMENTS`.
 const FRAGMENTS: u8 = 0x4f;
+/// `EIATTR_SPARSE_MMA_MASK`.
+const SPARSE_MMA_MASK: u8 = 0x50;
 /// `EIATTR_LANGUAGE`.
 const LANGUAGE: u8 = 0x66;
 
@@ -72,6 +74,22 @@ fn only_kernels_keep_their_resources() {
     let linked = link(&[&a, &b]).unwrap().bytes;
     let at = attribute(&linked, ".nv.info.only", eiattr::VRC_CTA_INIT_COUNT);
     assert_eq!(linked[at..at + 4], [2, eiattr::VRC_CTA_INIT_COUNT, 3, 0]);
+}
+
+/// An only kernel whose functions all stay keeps its own mask, but for the bit of those that have none.
+#[test]
+fn only_kernels_know_of_functions_without_a_mask() {
+    let [a, mut b] = ["alone_a-13.5-sm_90", "whole_b-13.5-sm_90"].map(read);
+    let mask = |object: &[u8]| {
+        let at = attribute(object, ".nv.info.only", SPARSE_MMA_MASK);
+        [object[at + 2], object[at + 3]]
+    };
+    assert_eq!(mask(&link(&[&a, &b]).unwrap().bytes), [0x10, 0]);
+    let at = attribute(&b, ".nv.info.tile", SPARSE_MMA_MASK);
+    let all = bytes_of(&b, ".nv.info.tile");
+    let without = [&b[all.start..at], &b[at + 4..all.end]].concat();
+    replace(&mut b, ".nv.info.tile", &without);
+    assert_eq!(mask(&link(&[&a, &b]).unwrap().bytes), [0x10, 0x80]);
 }
 
 /// Undefined functions that a kernel reaches: the only one of a program has them in the order of the code, one of several its own
