@@ -13,7 +13,7 @@ fn elf_lines(output: &Output) -> Vec<String> {
     for line in text.lines() {
         let name = line.strip_prefix(".section ").unwrap_or(line);
         // text of PTX in debug information begins with dots, too
-        if [".section ", ".nv.", ".text."].iter().any(|start| line.starts_with(start)) {
+        if [".section .", ".nv.", ".text."].iter().any(|start| line.starts_with(start)) {
             let starts = [
                 ".debug",
                 ".nv_debug",
