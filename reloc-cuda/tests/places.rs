@@ -10,7 +10,7 @@ use elf_core::File;
 use elf_core::names::SHT_PROGBITS;
 use linked::differences;
 use objects::{bytes_of, halves, header, number, put32, read, section_row, sections, symbol_row};
-use reloc_cuda::cuda::{R_CUDA_64, R_CUDA_CONST_FIELD19_40};
+use reloc_cuda::cuda::{R_CUDA_64, R_CUDA_CONST_FIELD19_40, R_CUDA_UNUSED_CLEAR64};
 use reloc_cuda::link::{LinkErrorKind, LinkOptions, link, link_with};
 
 /// Of a section of records without addends the row for this offset.
@@ -70,6 +70,13 @@ fn arrays_that_no_kernel_uses_are_nowhere() {
     let linked = link_with(&[&a, &b], options).unwrap().bytes;
     let found = sections(&linked).into_iter().filter(|one| one.starts_with(".text."));
     assert_eq!(found.collect::<Vec<_>>(), [".text.pointed"]);
+    let start = bytes_of(&linked, ".text.pointed").start;
+    let field = |at: usize| {
+        let word = linked[start + at..][..8].try_into().unwrap();
+        u64::from_le_bytes(word) >> 40
+    };
+    // with the addend it wraps around
+    assert_eq!([field(0), field(0x20)], [0xff_ffff, 3]);
 }
 
 /// A word without an addend names a section where that begins, and nothing else.
@@ -85,6 +92,18 @@ fn words_name_beginnings_of_sections() {
     let errors = link(&[&a, &b]).unwrap_err();
     let (section, offset, r#type) = (".nv.global.init".to_owned(), 0x18, R_CUDA_64);
     assert_eq!(errors.0[0].kind, LinkErrorKind::Relocation { section, offset, r#type });
+}
+
+/// A word that is cleared if its symbol is dropped has the size of one that stays.
+#[test]
+fn words_have_sizes_of_what_stays() {
+    let [a, mut b] = halves("data", "13.5-sm_80");
+    let row = row(&b, ".rel.nv.global.init", 0);
+    let symbol = symbol(&b, "zeroed", "");
+    put32(&mut b, row + 8, R_CUDA_UNUSED_CLEAR64);
+    put32(&mut b, row + 12, symbol);
+    let linked = link(&[&b, &a]).unwrap().bytes;
+    assert_eq!(linked[bytes_of(&linked, ".nv.global.init")][..8], 12u64.to_le_bytes());
 }
 
 /// Gives a symbol the name without its first character.

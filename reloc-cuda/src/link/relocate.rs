@@ -295,6 +295,7 @@ impl State<'_> {
                 Role::Constants => Some(3),
                 _ => None,
             },
+            elf_core::Role::Size => entity.map(|entity| entity.symbol.size),
             _ => None,
         }
     }
