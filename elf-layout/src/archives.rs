@@ -16,6 +16,7 @@ mod table;
 mod taken;
 mod undefined;
 
+pub use crate::model::name_numbers::NameNumbers;
 pub use index::MemberIndex;
 pub use meaning::{MemberError, Undefined, names_limit};
 pub use taken::Taken;

@@ -23,6 +23,21 @@ impl<'s> NameTable<'s> {
         Self { cells, mask }
     }
 
+    /// How many cells there are.
+    pub(crate) const fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    /// The number that was inserted first in a cell of its own, or else `number`, inserted now. `None` if there is no such cell.
+    #[inline]
+    pub(crate) fn at_or_insert(&mut self, cell: usize, number: u32) -> Option<u32> {
+        let cell = self.cells.get_mut(cell)?;
+        if *cell == 0 {
+            *cell = number.checked_add(1)?;
+        }
+        cell.checked_sub(1)
+    }
+
     /// The number that was inserted first under this name, or else `number`, inserted now. It stands for a group if `number` does.
     ///
     /// `is` tells whether a number stands for the same name. `None` if the table is full.

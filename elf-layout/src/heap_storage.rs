@@ -1,5 +1,7 @@
 //! Storage for layouts from the heap.
 
+use crate::model::name_numbers::NameNumbers;
+use crate::model::names::Numbers;
 use crate::{
     Edit, Error, ExternalSymbol, Layout, ObjectSlot, Options, Requirements, SectionSlot, Storage,
     SymbolSlot,
@@ -53,7 +55,40 @@ impl<'a> HeapStorage<'a> {
         options: Options,
         externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Layout<'a, 's, A>, Error> {
-        let needed = Requirements::of(files)?.with_edits::<A>(files)?;
+        let needed = Requirements::of(files)?;
+        self.plan_in(files, options, (needed, None), externals)
+    }
+
+    /// The same for files of which it is known which names are one: as [`UndefinedSymbols`](crate::archives::UndefinedSymbols) has come to
+    /// know it, to which all these files were [added](crate::archives::UndefinedSymbols::add), in this order. The names of damaged files,
+    /// or of others than those, are read again.
+    ///
+    /// # Errors
+    /// As [`plan`](Self::plan).
+    pub fn plan_numbered<'s, A: Arch>(
+        &'s mut self,
+        files: &'s [File<'a>],
+        numbers: &NameNumbers,
+        options: Options,
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
+    ) -> Result<Layout<'a, 's, A>, Error> {
+        if !numbers.are_of(files) {
+            return self.plan(files, options, externals);
+        }
+        let mut needed = Requirements::without_names(files)?;
+        // of symbols, and of section groups
+        needed.names = numbers.count().saturating_mul(2);
+        self.plan_in(files, options, (needed, Some(numbers)), externals)
+    }
+
+    fn plan_in<'s, A: Arch>(
+        &'s mut self,
+        files: &'s [File<'a>],
+        options: Options,
+        (needed, numbers): (Requirements, Option<&dyn Numbers>),
+        externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
+    ) -> Result<Layout<'a, 's, A>, Error> {
+        let needed = needed.with_edits::<A>(files)?;
         fn grow<T: Clone + Default>(slots: &mut Vec<T>, needed: usize) {
             if slots.len() < needed {
                 slots.resize(needed, T::default());
@@ -67,6 +102,6 @@ impl<'a> HeapStorage<'a> {
         grow(edits, needed.edits);
         let edits = edits.get_mut(..needed.edits).unwrap_or_default();
         let storage = Storage { objects, sections, symbols, names, edits };
-        Layout::plan_in(files, options, storage, needed.names, externals)
+        Layout::plan_in(files, options, storage, (needed.names, numbers), externals)
     }
 }

@@ -8,6 +8,9 @@ pub(crate) mod fixed;
 pub(crate) mod layout;
 pub(crate) mod linkonce;
 pub(crate) mod list;
+#[cfg(feature = "alloc")]
+pub(crate) mod name_numbers;
+pub(crate) mod names;
 pub(crate) mod options;
 pub(crate) mod owner;
 pub(crate) mod relocations;

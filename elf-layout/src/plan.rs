@@ -1,13 +1,13 @@
 //! Where everything goes, one step a file, in the order in which they run: groups, sections, symbols, needs, additions, thunks.
 
 use crate::error::{Error, ErrorKind};
-use crate::hash::NameTable;
 use crate::model::bounds::Bounds;
 use crate::model::edits::{Edit, may_shrink};
 use crate::model::external::ExternalSymbol;
 use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
 use crate::model::layout::Layout;
+use crate::model::names::{Names, Numbers};
 use crate::model::options::Options;
 use crate::model::owner::owner;
 use crate::model::scan_result::ScanResult;
@@ -52,15 +52,16 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         storage: Storage<'s, 'a>,
         externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
-        Self::plan_in(files, options, storage, Requirements::names_of(files)?, externals)
+        let cells = Requirements::names_of(files)?;
+        Self::plan_in(files, options, storage, (cells, None), externals)
     }
 
-    /// The same, when it is known how many cells a table of their names has.
+    /// The same, when it is known how many cells there are for names, and maybe their numbers.
     pub(crate) fn plan_in(
         files: &'s [File<'a>],
         options: Options,
         storage: Storage<'s, 'a>,
-        names: usize,
+        (names, numbers): (usize, Option<&dyn Numbers>),
         externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
         if options.replaceable_functions && !INDIRECT_FUNCTIONS {
@@ -85,7 +86,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         loop {
             copies = files.len() > 1;
             let count = section_count.max(symbol_count);
-            let mut names = is_shared.then(|| NameTable::new(&mut *names, count));
+            let mut names = is_shared.then(|| Names::new(&mut *names, count, numbers));
             if let Some(names) = &mut names {
                 sections.fill(SectionSlot::default());
                 for object in 0..files.len() {
@@ -110,7 +111,8 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
                     replaceable,
                 )?;
             }
-            copies |= versions::link(objects, symbols, is_shared);
+            let have_versions = names.as_ref().is_none_or(Names::may_have_versions);
+            copies |= have_versions && versions::link(objects, symbols, is_shared);
             if is_shared {
                 symbols::link(symbols);
             }

@@ -208,6 +208,24 @@ fn members_that_are_there_do_not_come_again() {
     assert_eq!(undefined.search(&archive).unwrap(), []);
 }
 
+/// What a group is named by is no symbol that anybody sees.
+#[test]
+fn signatures_of_groups_are_missing_nowhere() {
+    let archive =
+        MemberIndex::new([&[("signature", Data)][..], &[("f", Data)]].map(object).into()).unwrap();
+    let mut own = Object::new();
+    let text = own.section(".text.f", CODE, 1, &[0xc3]);
+    for name in ["signature", "another", "one more"] {
+        let signature = own.local(name, text, 0);
+        own.group(signature, GRP_COMDAT, &[text]);
+    }
+    let mut undefined = UndefinedSymbols::new();
+    undefined.add(&File::parse(&own.build()).unwrap()).unwrap();
+    assert_eq!(undefined.search(&archive).unwrap(), []);
+    undefined.add(&File::parse(&object(&[("f", Wants)])).unwrap()).unwrap();
+    assert_eq!(undefined.search(&archive).unwrap(), [1]);
+}
+
 #[test]
 fn many_names_and_members() {
     let names: Vec<String> = (0..300).map(|number| format!("name{}", number % 250)).collect();

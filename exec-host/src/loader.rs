@@ -19,6 +19,7 @@ use crate::symbols::{LoadSymbols, SharedBytes, Symbols, from_fn};
 use crate::threads::{self, initial_exec};
 use crate::words;
 use elf_core::{File, Name};
+use elf_layout::archives::NameNumbers;
 use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
 use files::{check_stack, out_of_reach, parse};
 use room::{GRAIN, is_small, memory_for};
@@ -58,6 +59,15 @@ impl Default for Loader {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// How objects are laid out.
+#[derive(Clone, Copy)]
+struct How<'n> {
+    access: ThreadLocal,
+    in_arena: bool,
+    /// If it is known which names are one.
+    numbers: Option<&'n NameNumbers>,
 }
 
 /// Objects that sources of symbols gave.
@@ -164,14 +174,37 @@ impl Loader {
     pub fn load<B: AsRef<[u8]>>(
         &self,
         objects: impl IntoIterator<Item = B>,
+        symbols: impl Symbols,
+    ) -> Result<Module<B>, Error> {
+        self.load_all(objects.into_iter().collect(), None, symbols)
+    }
+
+    /// The same for objects of which it is known which names are one, as who has chosen members of archives does: their names need not be
+    /// read and compared again.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_numbered<B: AsRef<[u8]>>(
+        &self,
+        objects: impl IntoIterator<Item = B>,
+        numbers: &NameNumbers,
+        symbols: impl Symbols,
+    ) -> Result<Module<B>, Error> {
+        self.load_all(objects.into_iter().collect(), Some(numbers), symbols)
+    }
+
+    fn load_all<B: AsRef<[u8]>>(
+        &self,
+        objects: Vec<B>,
+        numbers: Option<&NameNumbers>,
         mut symbols: impl Symbols,
     ) -> Result<Module<B>, Error> {
-        let objects: Vec<B> = objects.into_iter().collect();
         let mut in_arena = self.arena.is_some();
         loop {
             let mut links = LoadSymbols::to_process(&mut symbols);
             let mut limit = None;
-            let linked = self.link_all(&objects, &mut links, in_arena, |layout, links| {
+            let how = (in_arena, numbers);
+            let linked = self.link_all(&objects, &mut links, how, |layout, links| {
                 limit = layout.limit();
                 self.place(layout, links)
             });
@@ -211,7 +244,7 @@ impl Loader {
     ) -> Result<LinkedImage, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = LoadSymbols::new(&mut symbols);
-        let (_, image) = self.link_all(&objects, &mut links, false, |layout, links| {
+        let (_, image) = self.link_all(&objects, &mut links, (false, None), |layout, links| {
             let room = MemoryRequirements {
                 size: layout.size(),
                 alignment: layout.alignment(),
@@ -227,25 +260,27 @@ impl Loader {
         &self,
         objects: &[B],
         links: &mut LoadSymbols<'_>,
-        in_arena: bool,
+        (in_arena, numbers): (bool, Option<&NameNumbers>),
         mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut LoadSymbols<'_>) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
-        let joined = links.join(objects.iter().map(AsRef::as_ref))?;
+        let (joined, found) = links.join(objects.iter().map(AsRef::as_ref))?;
+        let numbers = found.as_ref().or(numbers);
         let given = objects.iter().map(AsRef::as_ref);
         let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
         let files = parse(&bytes)?;
         let mut slots = Slots::new();
         let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
         let in_arena = in_arena && !self.is_replaceable && is_small(&files);
-        let layout = self.plan(&files, &mut slots, (access, in_arena), links);
+        let how = How { access, in_arena, numbers };
+        let layout = self.plan(&files, &mut slots, how, links);
         let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
         let mut finished = finish(&mut layout, links);
         if let Err(refused) = &finished
             && access == ThreadLocal::LocalExec
             && threads::may_be_elsewhere(refused)
         {
-            let elsewhere = ThreadLocal::AsCompiled;
-            let layout = self.plan(&files, &mut slots, (elsewhere, in_arena), links);
+            let elsewhere = How { access: ThreadLocal::AsCompiled, ..how };
+            let layout = self.plan(&files, &mut slots, elsewhere, links);
             let mut layout = layout.map_err(|error| {
                 let error = threads::why(words::explain(error, &files, links), refused);
                 words::explain(error, &files, links)
@@ -283,8 +318,8 @@ impl Loader {
         let bytes: Vec<&[u8]> =
             bytes.map(|(file, changed)| changed.as_deref().unwrap_or(file.bytes())).collect();
         let (files, mut slots) = (parse(&bytes).ok()?, Slots::new());
-        let access = (ThreadLocal::AsCompiled, in_arena);
-        let mut layout = self.plan(&files, &mut slots, access, links).ok()?;
+        let how = How { access: ThreadLocal::AsCompiled, in_arena, numbers: None };
+        let mut layout = self.plan(&files, &mut slots, how, links).ok()?;
         finish(&mut layout, links).ok()
     }
 
@@ -293,7 +328,7 @@ impl Loader {
         &self,
         files: &'s [File<'a>],
         slots: &'s mut Slots<'a>,
-        (access, in_arena): (ThreadLocal, bool),
+        How { access, in_arena, numbers }: How<'_>,
         links: &mut LoadSymbols<'_>,
     ) -> Result<Layout<'a, 's, Host>, Error> {
         // only who runs here can have entries changed
@@ -309,6 +344,10 @@ impl Loader {
         };
         let page = if in_arena { GRAIN } else { rustix::param::page_size() as u64 };
         let externals = &mut |name: Name<'_>| links.find(name).map(External::for_layout);
+        let mut plan = |slots: &'s mut Slots<'a>, options| match numbers {
+            Some(numbers) => slots.plan_numbered(files, numbers, options, externals),
+            None => slots.plan(files, options, externals),
+        };
         if self.is_huge && !in_arena {
             let code = files.iter().flat_map(|file| file.sections());
             let code =
@@ -317,12 +356,12 @@ impl Loader {
                 >= HUGE_PAGE as u64
             {
                 let huge = options(page.max(HUGE_PAGE as u64));
-                let layout = slots.plan(files, huge, externals).map_err(Error::Layout)?;
+                let layout = plan(slots, huge).map_err(Error::Layout)?;
                 budget::check_image(&layout, self.limit)?;
                 return Ok(layout);
             }
         }
-        let layout = slots.plan(files, options(page), externals).map_err(Error::Layout)?;
+        let layout = plan(slots, options(page)).map_err(Error::Layout)?;
         budget::check_image(&layout, self.limit)?;
         Ok(layout)
     }

@@ -5,9 +5,10 @@ use super::sink::Sink;
 use archs::{Architecture, with_arch};
 use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, File, Name};
+use elf_layout::archives::UndefinedSymbols;
 use elf_layout::{
-    Edit, ErrorKind, ExternalSymbol, ImageMode, Layout, ObjectSlot, Options, Requirements,
-    SectionSlot, Storage, SymbolSlot,
+    Edit, ErrorKind, ExternalSymbol, HeapStorage, ImageMode, Layout, ObjectSlot, Options,
+    Requirements, SectionSlot, Storage, SymbolSlot,
 };
 
 /// Most objects.
@@ -68,6 +69,7 @@ fn plan<A: Arch>(files: &[File<'_>], options: Options) {
         names: &mut names,
         edits: &mut edits,
     };
+    numbered::<A>(files, options);
     match Layout::<A>::plan(files, options, storage, &mut |name| external(name)) {
         Ok(mut layout) => {
             layout.set_static_tls_block(layout.executable_tls_block());
@@ -83,6 +85,31 @@ fn plan<A: Arch>(files: &[File<'_>], options: Options) {
                     [all.objects, all.sections, all.symbols, all.names].contains(&needed),
                     "what is needed is known beforehand"
                 );
+            }
+        }
+    }
+}
+
+/// Files whose names have numbers are laid out as others.
+fn numbered<A: Arch>(files: &[File<'_>], options: Options) {
+    let mut undefined = UndefinedSymbols::new();
+    if files.iter().any(|file| undefined.add(file).is_err()) {
+        return;
+    }
+    let numbers = undefined.into_numbers();
+    let (mut first, mut second) = (HeapStorage::new(), HeapStorage::new());
+    let read = first.plan::<A>(files, options, &mut |name| external(name));
+    let numbered = second.plan_numbered::<A>(files, &numbers, options, &mut |name| external(name));
+    match (read, numbered) {
+        (Err(read), Err(numbered)) => assert_eq!(read, numbered),
+        (read, numbered) => {
+            let (read, numbered) = (read.expect("both are"), numbered.expect("both are"));
+            let sizes = [&read, &numbered].map(|layout| (layout.size(), layout.limit()));
+            assert_eq!(sizes[0], sizes[1]);
+            for object in 0..files.len() {
+                let addresses = [&read, &numbered].map(|layout| layout.addresses(object, 0, 0));
+                let [read, numbered] = addresses;
+                assert!(read.eq(numbered), "symbols of one name mean the same");
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::objects::{Input, List};
 use crate::source::Source;
 use archs::{Architecture, with_arch};
 use elf_core::{Arch, File, Foreign, Name};
-use elf_layout::archives::{MemberIndex, UndefinedSymbols};
+use elf_layout::archives::{MemberIndex, NameNumbers, UndefinedSymbols};
 use elf_layout::{ErrorKind, ExternalSymbol, HeapStorage, Layout, Options, ThreadLocal};
 use elf_layout::{is_linker_defined, undefined_symbols};
 
@@ -28,8 +28,8 @@ fn parse(object: &Object) -> Result<File<'_>, Error> {
     Ok(file)
 }
 
-/// The objects, and those members of archives that are asked for, in the order of linkers.
-fn gather(list: &List) -> Result<Vec<&Object>, Error> {
+/// The objects, and those members of archives that are asked for, in the order of linkers, and which of their names are one.
+fn gather(list: &List) -> Result<(Vec<&Object>, NameNumbers), Error> {
     let (mut objects, mut undefined) = (Vec::new(), UndefinedSymbols::new());
     for input in &list.inputs {
         match input {
@@ -51,7 +51,7 @@ fn gather(list: &List) -> Result<Vec<&Object>, Error> {
             }
         }
     }
-    Ok(objects)
+    Ok((objects, undefined.into_numbers()))
 }
 
 /// Links them for `base`.
@@ -62,7 +62,7 @@ pub(crate) fn link(
     flags: u32,
     limit: Option<u64>,
 ) -> Result<Image, Error> {
-    let objects = gather(list)?;
+    let (objects, numbers) = gather(list)?;
     let files = objects.iter().map(|object| parse(object)).collect::<Result<Vec<_>, _>>()?;
     let first = files.first().zip(objects.first());
     let (first, object) = first.ok_or_else(|| Error::argument("there are no objects to link"))?;
@@ -89,18 +89,18 @@ pub(crate) fn link(
         let found = sources.iter_mut().find_map(|source| source.elsewhere(name));
         found.or_else(|| (allows && !is_linker_defined(name)).then(|| ExternalSymbol::new(0)))
     };
-    with_arch!(architecture, A => write::<A>(&files, &labelled, options, (base, limit), &mut answer))
+    with_arch!(architecture, A => write::<A>(&files, (&labelled, &numbers), options, (base, limit), &mut answer))
 }
 
 fn write<A: Arch>(
     files: &[File<'_>],
-    objects: &[Object],
+    (objects, numbers): (&[Object], &NameNumbers),
     options: Options,
     (base, limit): (u64, u64),
     answer: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
 ) -> Result<Image, Error> {
     let mut storage = HeapStorage::new();
-    let planned = storage.plan::<A>(files, options, answer);
+    let planned = storage.plan_numbered::<A>(files, numbers, options, answer);
     let mut planned = planned.map_err(|error| explain::<A>(error, files, objects, answer))?;
     planned.set_static_tls_block(planned.executable_tls_block());
     let size = planned.size();

@@ -3,7 +3,7 @@
 use anyhow::{Context as _, Error, Result, bail};
 use archs::Architecture;
 use elf_core::{File, Foreign, Name, SymbolTable};
-use elf_layout::archives::{MemberError, MemberIndex, Taken, UndefinedSymbols};
+use elf_layout::archives::{MemberError, MemberIndex, NameNumbers, Taken, UndefinedSymbols};
 
 use crate::at_once::on_processors;
 use crate::explain::name_in;
@@ -16,6 +16,8 @@ pub struct Objects<'a> {
     labels: Vec<String>,
     files: Vec<File<'a>>,
     tables: Vec<Option<SymbolTable<'a>>>,
+    /// Which of their names are one.
+    numbers: NameNumbers,
     machine: Architecture,
 }
 
@@ -45,7 +47,7 @@ impl<'a> Objects<'a> {
             let group = searched.iter_mut().filter(|archive| archive.is_of_group);
             group.into_iter().try_for_each(|archive| gathering.archive(archive))?;
         }
-        let Gathering { labels, files, .. } = gathering;
+        let Gathering { labels, files, undefined } = gathering;
         let Some((first, label)) = files.first().zip(labels.first()) else {
             match inputs.first() {
                 None => bail!("no objects"),
@@ -54,13 +56,19 @@ impl<'a> Objects<'a> {
         };
         let machine = architecture(first).with_context(|| label.clone())?;
         let tables = tables_of(&files, &labels)?;
-        Ok(Self { labels, files, tables, machine })
+        Ok(Self { labels, files, tables, numbers: undefined.into_numbers(), machine })
     }
 
     /// The files.
     #[must_use]
     pub fn files(&self) -> &[File<'a>] {
         &self.files
+    }
+
+    /// Which names of the files are one.
+    #[must_use]
+    pub const fn numbers(&self) -> &NameNumbers {
+        &self.numbers
     }
 
     /// The machine of the first object; a layout refuses objects of others.

@@ -6,7 +6,7 @@ use crate::options;
 use archs::{Architecture, with_arch};
 use elf_core::names::{STT_FILE, STT_SECTION};
 use elf_core::{Arch, File, Name};
-use elf_layout::archives::{MemberIndex, UndefinedSymbols};
+use elf_layout::archives::{MemberIndex, NameNumbers, UndefinedSymbols};
 use elf_layout::explain::section_name;
 use elf_layout::{ExternalSymbol, HeapStorage, ImageMode, Layout, Options};
 use pyo3::prelude::*;
@@ -37,11 +37,11 @@ pub(crate) struct LinkOptions {
     limit: u64,
 }
 
-/// The objects of a link: those given, and members of archives that they ask for.
+/// The objects of a link: those given, and members of archives that they ask for; and which of their names are one.
 fn gather(
     given: &[(String, Held)],
     wanted: &[String],
-) -> Result<(Vec<String>, Vec<Held>), Failure> {
+) -> Result<(Vec<String>, Vec<Held>, NameNumbers), Failure> {
     let (mut labels, mut objects) = (Vec::new(), Vec::new());
     let mut undefined = UndefinedSymbols::new();
     wanted.iter().for_each(|name| undefined.require(Name::from(name.as_str())));
@@ -74,12 +74,11 @@ fn gather(
             objects.push(Held::from(member.to_vec()));
         }
     }
-    Ok((labels, objects))
+    Ok((labels, objects, undefined.into_numbers()))
 }
 
 fn image(
-    labels: &[String],
-    bytes: &[Held],
+    (labels, bytes, numbers): (&[String], &[Held], &NameNumbers),
     names: &HashMap<String, u64>,
     given: &LinkOptions,
 ) -> Result<Image, Failure> {
@@ -122,7 +121,7 @@ fn image(
     };
     let mut room = HeapStorage::new();
     with_arch!(architecture, A => {
-        let mut layout = room.plan::<A>(&files, options, &mut externals).map_err(explain)?;
+        let mut layout = room.plan_numbered::<A>(&files, numbers, options, &mut externals).map_err(explain)?;
         layout.set_static_tls_block(layout.executable_tls_block());
         written(&layout, &objects, given).map_err(|error| error.map_or_else(|| too_large(layout.size(), given.limit), explain))
     })
@@ -215,8 +214,8 @@ pub(crate) fn link<'py>(
         .map(|(label, bytes)| Ok((label, Held::of(&bytes)?)))
         .collect::<PyResult<Vec<_>>>()?;
     let linked = py.detach(|| {
-        let (labels, bytes) = gather(&given, &wanted)?;
-        image(&labels, &bytes, &names, &options).map(|image| (labels, image))
+        let (labels, bytes, numbers) = gather(&given, &wanted)?;
+        image((&labels, &bytes, &numbers), &names, &options).map(|image| (labels, image))
     });
     let (labels, image) = linked.map_err(|failure| failure.error(py))?;
     let rows = |rows: Vec<(usize, String, u64, u64)>, base: u64| {

@@ -1,6 +1,6 @@
 //! Which member of an archive defines a name.
 
-use super::meaning::{Meaning, MemberError, Undefined, globals, names_limit};
+use super::meaning::{Global, Meaning, MemberError, ReadNames, Undefined, globals, names_limit};
 use super::table::{Hash, HashTable};
 use alloc::vec::Vec;
 use core::fmt;
@@ -27,6 +27,16 @@ pub struct MemberIndex<B> {
     table: HashTable,
     /// Whether a name has a default version.
     has_default: bool,
+    read: Read,
+}
+
+/// What was read of the members' names, for those that are taken.
+#[derive(Clone, Default)]
+struct Read {
+    /// Hash and length of the name of each symbol that other objects see, member by member.
+    names: Vec<(Hash, u32)>,
+    /// Where those of each member end, and whether some have versions.
+    members: Vec<(usize, bool)>,
 }
 
 /// A name that members define.
@@ -67,6 +77,7 @@ impl<B> Default for MemberIndex<B> {
             definitions: Vec::new(),
             table: HashTable::new(),
             has_default: false,
+            read: Read::default(),
         }
     }
 }
@@ -80,32 +91,38 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
         let mut index = Self { members, ..Self::default() };
         for member in 0..index.members.len() {
             index.read(member).map_err(|error| MemberError { member, error })?;
+            let end = index.read.names.len();
+            index.read.members.resize(member.saturating_add(1), (end, false));
         }
         Ok(index)
     }
 
     /// Enters what a member defines.
     fn read(&mut self, member: usize) -> Result<(), elf_core::Error> {
-        let Self { members, entries, definitions, table: known, has_default } = self;
+        let Self { members, entries, definitions, table: known, has_default, read } = self;
         let Some(bytes) = members.get(member).map(AsRef::as_ref) else { return Ok(()) };
         let Ok(file) = File::parse(bytes) else { return Ok(()) };
         let Some(table) = file.symbol_table()? else { return Ok(()) };
         table.check_names(names_limit(bytes.len() as u64))?;
         let member = u32::try_from(member).unwrap_or(u32::MAX);
-        globals(&table, |name, meaning, version| {
-            if meaning == Meaning::Undefined {
+        let mut have_versions = false;
+        globals(&table, |Global { name, hash, meaning, version, .. }| {
+            read.names.push((hash, u32::try_from(name.as_bytes().len()).unwrap_or(u32::MAX)));
+            have_versions |= version.is_some();
+            if matches!(meaning, Meaning::Undefined | Meaning::WeakReference) {
                 return Ok(());
             }
             // a default version is what the name means without one
             let base = version.filter(|(.., is_default)| *is_default).map(|(base, ..)| base);
             *has_default |= base.is_some();
-            for name in core::iter::once(name).chain(base) {
+            let base = base.map(|base| (Hash::of(base), base));
+            for (hash, name) in core::iter::once((hash, name)).chain(base) {
                 let number = definitions.len() as u32;
                 let is_data = meaning == Meaning::Data;
                 definitions.push(Definition { member, is_data, next: None });
                 let next = entries.len() as u32;
                 let same = |other| name_of(members, entries, definitions, other) == name;
-                let entry = known.find_or_insert(Hash::of(name), next, same);
+                let entry = known.find_or_insert(hash, next, same);
                 if let Some(entry) = entries.get_mut(entry as usize) {
                     if let Some(last) = definitions.get_mut(entry.last as usize) {
                         last.next = NonZeroU32::new(number);
@@ -119,7 +136,20 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
                 }
             }
             Ok(())
-        })
+        })?;
+        let end = read.names.len();
+        read.members.push((end, have_versions));
+        Ok(())
+    }
+
+    /// What was read of a member's names.
+    pub(super) fn names_of(&self, member: usize) -> ReadNames<'_> {
+        let Read { names, members } = &self.read;
+        let end_of = |member: usize| members.get(member).map(|(end, _)| *end);
+        let start = member.checked_sub(1).and_then(end_of).unwrap_or(0);
+        let names = end_of(member).and_then(|end| names.get(start..end));
+        let have_versions = members.get(member).is_some_and(|(_, have)| *have);
+        ReadNames { names: names.unwrap_or_default(), have_versions }
     }
 
     /// All members, in order: to be taken whether needed or not (`--whole-archive` of linkers).

@@ -37,9 +37,14 @@ impl Names {
 
     /// The number of a name, a new one if it has none yet.
     pub(super) fn number(&mut self, wanted: Name<'_>) -> u32 {
+        self.number_by(Hash::of(wanted), wanted)
+    }
+
+    /// The same of a name that has this hash.
+    #[inline]
+    pub(super) fn number_by(&mut self, hash: Hash, wanted: Name<'_>) -> u32 {
         let Self { text, ends, hashes, table } = self;
         let next = u32::try_from(ends.len()).unwrap_or(u32::MAX);
-        let hash = Hash::of(wanted);
         let number = table.find_or_insert(hash, next, |number| name(text, ends, number) == wanted);
         if number == next {
             text.extend_from_slice(wanted.as_bytes());

@@ -1,12 +1,18 @@
 //! What the objects of a link miss.
 
 use super::index::MemberIndex;
-use super::meaning::{Meaning, MemberError, Undefined, Versioned, globals, names_limit};
+use super::meaning::{
+    Global, Meaning, MemberError, ReadNames, Undefined, globals, globals_again, names_limit,
+};
 use super::names::Names;
+use super::table::Hash;
 use super::taken::Taken;
+use crate::model::name_numbers::NameNumbers;
+use crate::plan::groups::{is_comdat, signature};
+use crate::plan::symbols::is_of_layout;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use elf_core::{File, Name};
+use elf_core::{File, Name, SymbolTable};
 
 /// The global names that the objects of a link miss so far, and those that they have as common symbols only.
 ///
@@ -30,6 +36,7 @@ pub struct UndefinedSymbols {
     queue: Vec<Entered>,
     /// How many have been entered there.
     entered: usize,
+    numbers: NameNumbers,
 }
 
 /// A name that became undefined, or common.
@@ -54,12 +61,19 @@ impl UndefinedSymbols {
     /// Of no objects.
     #[must_use]
     pub const fn new() -> Self {
-        Self { names: Names::new(), states: Vec::new(), queue: Vec::new(), entered: 0 }
+        Self {
+            names: Names::new(),
+            states: Vec::new(),
+            queue: Vec::new(),
+            entered: 0,
+            numbers: NameNumbers::new(),
+        }
     }
 
     /// Makes a name missing from the start (`--undefined` of linkers).
     pub fn require(&mut self, name: Name<'_>) {
-        self.enter(name, Meaning::Undefined, name.version());
+        let (hash, version) = (Hash::of(name), name.version());
+        self.enter(&Global { index: 0, name, hash, meaning: Meaning::Undefined, version });
     }
 
     /// Enters the symbols of an object that is part of the link.
@@ -67,12 +81,62 @@ impl UndefinedSymbols {
     /// # Errors
     /// If its symbols are damaged, or their names longer than [`names_limit`] allows. What was read before that is entered.
     pub fn add(&mut self, file: &File<'_>) -> Result<(), elf_core::Error> {
-        let Some(table) = file.symbol_table()? else { return Ok(()) };
-        table.check_names(names_limit(file.bytes().len() as u64))?;
-        globals(&table, |name, meaning, version| {
-            self.enter(name, meaning, version);
-            Ok(())
-        })
+        self.add_read(file, None)
+    }
+
+    /// The same of an object of which some names may have been read, and found to be short enough.
+    fn add_read(
+        &mut self,
+        file: &File<'_>,
+        read: Option<ReadNames<'_>>,
+    ) -> Result<(), elf_core::Error> {
+        let table = file.symbol_table()?;
+        self.numbers.begin(table.map_or(0, |table| table.len()));
+        if let Some(table) = &table {
+            let each = |global: Global<'_>| {
+                let number = self.enter(&global);
+                self.numbers.have_versions |= global.version.is_some();
+                self.numbers.symbol(global.index, number);
+                Ok(())
+            };
+            match read {
+                Some(read) => globals_again(table, read, each)?,
+                None => {
+                    table.check_names(names_limit(file.bytes().len() as u64))?;
+                    globals(table, each)?;
+                }
+            }
+        }
+        self.enter_groups(file, table.as_ref());
+        Ok(())
+    }
+
+    /// Enters the names that are signatures of COMDAT groups of the last object.
+    fn enter_groups(&mut self, file: &File<'_>, symbols: Option<&SymbolTable<'_>>) {
+        let Self { names, numbers, .. } = self;
+        for (index, section) in (0u32..).zip(file.sections()) {
+            let number = match is_comdat(file, &section) {
+                // most are named by a symbol of the object that others see
+                Ok(true) => numbers.of_last(section.info),
+                _ => None,
+            };
+            if let Some(number) = number.filter(|number| !names.get(*number).is_empty()) {
+                numbers.group(index, number);
+                continue;
+            }
+            match signature(file, symbols, &section) {
+                Ok(Some(name)) => numbers.group(index, names.number(name)),
+                Ok(None) => {}
+                // whoever lays it out says so
+                Err(_) => numbers.damaged(),
+            }
+        }
+    }
+
+    /// Which names of the objects that were added are one, for [a layout](crate::HeapStorage::plan_numbered) of those.
+    #[must_use]
+    pub fn into_numbers(self) -> NameNumbers {
+        self.numbers
     }
 
     /// Takes out of an archive the members that define what is missing here, and what those miss in turn: as linkers do where the
@@ -111,7 +175,9 @@ impl UndefinedSymbols {
             taken.insert(member);
             order.push(member);
             let Some(bytes) = archive.members().get(member) else { return Ok(()) };
-            let added = File::parse(bytes.as_ref()).and_then(|file| undefined.add(&file));
+            let read = Some(archive.names_of(member));
+            let added =
+                File::parse(bytes.as_ref()).and_then(|file| undefined.add_read(&file, read));
             added.map_err(|error| MemberError { member, error })
         })?;
         *asked = self.entered;
@@ -173,23 +239,45 @@ impl UndefinedSymbols {
         Ok(())
     }
 
-    /// Brings what is known of a name together with what one more object says.
-    fn enter(&mut self, name: Name<'_>, meaning: Meaning, version: Option<Versioned<'_>>) {
-        if crate::plan::symbols::is_of_layout(name) {
-            return;
+    /// Enters a symbol of one more object. Gives the number of its name.
+    fn enter(&mut self, global: &Global<'_>) -> u32 {
+        let Global { hash, name, meaning, .. } = *global;
+        let number = self.number(hash, name);
+        if is_of_layout(name) {
+            return number;
         }
-        if let Some((base, version, true)) = version {
-            let exact = [base.as_bytes(), b"@", version.as_bytes()].concat();
-            self.enter(Name(&exact), meaning, Name(&exact).version());
-            if meaning != Meaning::Undefined {
-                self.enter(base, meaning, None);
-            }
-            return;
+        let Some((base, version, true)) = global.version else {
+            self.mean(number, meaning);
+            return number;
+        };
+        let exact = [base.as_bytes(), b"@", version.as_bytes()].concat();
+        self.enter_name(Name(&exact), meaning);
+        if meaning != Meaning::Undefined {
+            self.enter_name(base, meaning);
         }
-        let number = self.names.number(name);
+        number
+    }
+
+    /// Enters a name without a default version.
+    fn enter_name(&mut self, name: Name<'_>, meaning: Meaning) {
+        let number = self.number(Hash::of(name), name);
+        if !is_of_layout(name) {
+            self.mean(number, meaning);
+        }
+    }
+
+    fn number(&mut self, hash: Hash, name: Name<'_>) -> u32 {
+        let number = self.names.number_by(hash, name);
+        // signatures of groups have numbers, too
         self.states.resize(self.names.len(), State::Unknown);
+        number
+    }
+
+    /// Brings what is known of a name together with what one more object says.
+    fn mean(&mut self, number: u32, meaning: Meaning) {
         let Some(state) = self.states.get_mut(number as usize) else { return };
         let next = match (meaning, *state) {
+            (Meaning::WeakReference, state) => state,
             (Meaning::Function | Meaning::Data, _) | (_, State::Defined) => State::Defined,
             (Meaning::Common, _) | (_, State::Common) => State::Common,
             (Meaning::Weak, _) | (_, State::Weak) => State::Weak,

@@ -31,7 +31,12 @@ impl Requirements {
     /// [`ErrorKind::Elf`] if a symbol table is damaged, [`ErrorKind::TooLarge`] if there are more than 2^31 of anything.
     pub fn of(objects: &[File<'_>]) -> Result<Self, Error> {
         let names = Self::names_of(objects)?;
-        let mut total = Self { objects: objects.len(), names, ..Self::default() };
+        Ok(Self { names, ..Self::without_names(objects)? })
+    }
+
+    /// The same without a table of their names.
+    pub(crate) fn without_names(objects: &[File<'_>]) -> Result<Self, Error> {
+        let mut total = Self { objects: objects.len(), ..Self::default() };
         for (object, file) in (0..usize::MAX).zip(objects) {
             let symbols = file.symbol_table().map_err(Error::elf(object, 0))?;
             let symbols = symbols.map_or(1, |table| table.len().max(1));

@@ -1,9 +1,9 @@
 //! Which symbol means which: definitions across objects, and the caller's answers.
 
 use crate::error::{Error, ErrorKind};
-use crate::hash::NameTable;
 use crate::model::external::{ExternalKind, ExternalSymbol, Variable};
 use crate::model::features::{COPY_RELOCATIONS, THREAD_LOCAL};
+use crate::model::names::Names;
 use crate::model::options::Options;
 use crate::model::owner::{has_name, owner};
 use crate::model::scan_result::ScanResult;
@@ -43,7 +43,7 @@ pub(crate) fn collect<A: Arch>(
     objects: &[ObjectSlot<'_>],
     sections: &[SectionSlot],
     (symbols, special): (&mut [SymbolSlot], &mut SymbolRange),
-    names: &mut Option<NameTable<'_>>,
+    names: &mut Option<Names<'_, '_>>,
     replaceable: bool,
 ) -> Result<(), Error> {
     let (Some(file), Some(object)) = (files.get(number), objects.get(number)) else {
@@ -56,6 +56,7 @@ pub(crate) fn collect<A: Arch>(
         *null = SymbolSlot { state: SymbolState::Defined, ..SymbolSlot::default() };
     }
     let Some(table) = &object.symbols else { return Ok(()) };
+    let own = names.as_ref().and_then(|names| names.known(number));
     let rest = table.symbols().slice(1, table.len()).unwrap_or(Table::empty());
     let mut index = 0u32;
     rest.try_for_each(|symbol| {
@@ -116,11 +117,20 @@ pub(crate) fn collect<A: Arch>(
         }
         let earlier = if symbol.binding() == STB_LOCAL { None } else { names.as_mut() };
         if let Some(names) = earlier {
-            let name = table.name_of(&symbol).map_err(&elf)?;
-            let same = |other| has_name(objects, other, name);
+            let table_of_names = &mut names.table;
+            let canonical = match &own {
+                Some(own) => own
+                    .number(index)
+                    .and_then(|number| table_of_names.at_or_insert(number as usize, id as u32)),
+                None => {
+                    let name = table.name_of(&symbol).map_err(&elf)?;
+                    let same = |other| has_name(objects, other, name);
+                    table_of_names.find_or_insert(name, id as u32, same)
+                }
+            };
             let full =
                 Error::object(number, ErrorKind::Storage { what: "names", needed: usize::MAX });
-            let canonical = names.find_or_insert(name, id as u32, same).ok_or(full)?;
+            let canonical = canonical.ok_or(full)?;
             slot.needs.set(Needs::FIRST, canonical == id as u32);
             // a copy, that the slot of most symbols stays in registers
             let slot = SymbolSlot { ..slot };

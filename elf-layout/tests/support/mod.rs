@@ -1,12 +1,18 @@
 //! Objects made for tests, and layouts of them.
 
 #![allow(dead_code, reason = "each test uses a part")]
+#![allow(
+    unexpected_cfgs,
+    reason = "tests of other crates use it, too, which have not all features of this one"
+)]
 
 #[path = "../../../fuzz/src/placement.rs"]
 #[allow(unreachable_pub, reason = "it is public where the fuzz targets are")]
 pub(crate) mod placement;
 
 mod file;
+#[cfg(feature = "alloc")]
+pub(crate) mod numbered;
 mod object;
 
 use elf_core::{Arch, File, Name, SectionFlags};
@@ -79,7 +85,16 @@ pub(crate) fn plan_for<A: Arch, R>(
         names: &mut names,
         edits: &mut [],
     };
-    f(Layout::plan(&files, options, storage, externals))
+    let mut asked = Vec::new();
+    let mut answer = |name: Name<'_>| {
+        let answer = externals(name);
+        asked.push((name.as_bytes().to_vec(), answer));
+        answer
+    };
+    let layout = Layout::plan(&files, options, storage, &mut answer);
+    #[cfg(feature = "alloc")]
+    numbered::compare::<A>(&files, options, &asked);
+    f(layout)
 }
 
 /// Lays out and hands the layout to `f`, checked.

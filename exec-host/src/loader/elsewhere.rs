@@ -20,7 +20,7 @@ impl Loader {
     ) -> Result<(LinkedImage, Box<dyn ImageMemory>), Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = LoadSymbols::new(&mut symbols);
-        let (_, linked) = self.link_all(&objects, &mut links, false, |layout, links| {
+        let (_, linked) = self.link_all(&objects, &mut links, (false, None), |layout, links| {
             let (size, alignment, limit) = (layout.size(), layout.alignment(), layout.limit());
             let refused = |cause| Error::Map { size, cause };
             let needed = MemoryRequirements { size, alignment, limit };

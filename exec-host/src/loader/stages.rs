@@ -36,16 +36,21 @@ pub(super) struct Relocated<'l> {
     code: Vec<Range<u64>>,
     calls: Calls,
     contents: Contents,
+    placed: Sections,
     fragments: Fragments,
     resolvers: Resolvers,
     switches: Switches,
 }
 
+/// Where the sections of the objects are.
+struct Sections {
+    sections: Vec<Box<[Placed]>>,
+    moved: Vec<Box<[(u64, u64)]>>,
+}
+
 /// What the module of a load knows of it.
 struct Contents {
     globals: Vec<Box<[u64]>>,
-    sections: Vec<Box<[Placed]>>,
-    moved: Vec<Box<[(u64, u64)]>>,
     segments: Box<[(Range<u64>, SegmentFlags)]>,
     variables: Vec<(Box<[u8]>, External)>,
     /// If its code looks for names when it runs.
@@ -68,8 +73,7 @@ impl Contents {
             let exports = Exports::collect(objects, &globals, code, &variables);
             Names::new(exports, &segments)
         });
-        let (sections, moved) = (sections(layout, base), moved(layout, base));
-        Self { globals, sections, moved, segments, variables, names }
+        Self { globals, segments, variables, names }
     }
 }
 
@@ -121,9 +125,13 @@ impl<'l> Allocated<'l> {
         let fragments = Fragments::collect(layout, image, base)?;
         let image = &*image;
         let looks_up = links.looks_up();
-        let (unwinding, (calls, contents)) = at_once::beside(
+        let ((unwinding, placed), (calls, contents)) = at_once::beside(
             layout,
-            || unwind::check(layout, image, base, &code),
+            || {
+                let unwinding = unwind::check(layout, image, base, &code);
+                let (sections, moved) = (sections(layout, base), moved(layout, base));
+                (unwinding, Sections { sections, moved })
+            },
             || {
                 let calls = Calls::collect(layout, image, base, &code);
                 (calls, Contents::of(layout, base, &code, threads, looks_up))
@@ -137,7 +145,16 @@ impl<'l> Allocated<'l> {
         } else {
             Switches::default()
         };
-        Ok(Relocated { allocated: self, code, calls, contents, fragments, resolvers, switches })
+        Ok(Relocated {
+            allocated: self,
+            code,
+            calls,
+            contents,
+            placed,
+            fragments,
+            resolvers,
+            switches,
+        })
     }
 }
 
@@ -181,10 +198,11 @@ impl Registered<'_> {
     /// What of it stays when the layout is gone, with what the load has asked `links` for.
     pub(super) fn into_parts(self, links: &mut LoadSymbols<'_>) -> Parts {
         let Self { observed, unwinding, protected: Protected(relocated) } = self;
-        let Relocated { allocated, code, calls, contents, fragments, resolvers, switches } =
+        let Relocated { allocated, code, calls, contents, placed, fragments, resolvers, switches } =
             relocated;
         let Allocated { memory, threads, .. } = allocated;
-        let Contents { globals, sections, moved, segments, variables, names } = contents;
+        let Contents { globals, segments, variables, names } = contents;
+        let Sections { sections, moved } = placed;
         let names = names.map(|names| names.enter(&segments));
         Parts {
             names,

@@ -8,7 +8,7 @@ use crate::threads::exit as thread_exit;
 use crate::{dlsym, exit, processor, unwind};
 use core::cmp::Ordering;
 use elf_core::{File, Name};
-use elf_layout::archives::{Undefined, UndefinedSymbols};
+use elf_layout::archives::{NameNumbers, Undefined, UndefinedSymbols};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -125,17 +125,18 @@ impl<'s> LoadSymbols<'s> {
         Some(external)
     }
 
-    /// The objects that the source has for what `objects` miss, for what those miss in turn, and for what is common only.
+    /// The objects that the source has for what `objects` miss, for what those miss in turn, and for what is common only. Which
+    /// names of all these are one comes with them.
     ///
     /// # Errors
     /// [`Error::Elf`] of an object or of one that joins, which counts behind them.
     pub(crate) fn join<'a>(
         &mut self,
         objects: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<Vec<SharedBytes>, Error> {
+    ) -> Result<(Vec<SharedBytes>, Option<NameNumbers>), Error> {
         let mut joined = Vec::new();
         if !self.symbols.has_objects() {
-            return Ok(joined);
+            return Ok((joined, None));
         }
         let mut undefined = UndefinedSymbols::new();
         let mut count = 0usize;
@@ -185,7 +186,7 @@ impl<'s> LoadSymbols<'s> {
             Ok::<(), Error>(())
         })?;
         self.answers = Some(answers);
-        Ok(joined)
+        Ok((joined, Some(undefined.into_numbers())))
     }
 
     /// Where data of others are that the load asked for.

@@ -54,7 +54,7 @@ pub fn layout<'a>(objects: &'a Objects<'a>, options: Options) -> Result<Placemen
         Some(ExternalSymbol::new(0))
     };
     with_arch!(objects.machine(), A => {
-        let layout = room.plan::<A>(files, options, &mut externals).map_err(|error| objects.explain(error))?;
+        let layout = room.plan_numbered::<A>(files, objects.numbers(), options, &mut externals).map_err(|error| objects.explain(error))?;
         Ok(Placement::of(&layout, objects, undefined))
     })
 }

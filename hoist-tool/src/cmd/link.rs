@@ -133,7 +133,7 @@ impl Linking {
         let mut room = HeapStorage::new();
         let mut externals = |name: Name<'_>| answer(name).map(ExternalSymbol::new);
         with_arch!(objects.machine(), A => {
-            let planned = room.plan::<A>(files, options, &mut externals);
+            let planned = room.plan_numbered::<A>(files, objects.numbers(), options, &mut externals);
             let is_known = |name: Name<'_>| answer(name).is_some();
             let mut layout = planned.map_err(|error| objects.explain_all(error, &is_known))?;
             layout.set_static_tls_block(layout.executable_tls_block());

@@ -176,7 +176,7 @@ impl Run {
         if let Some(limit) = self.limits.limit {
             loader = loader.limit(limit);
         }
-        let module = loader.load(bytes, symbols);
+        let module = loader.load_numbered(bytes, objects.numbers(), symbols);
         module.map_err(|error| explain(objects, error))
     }
 }
