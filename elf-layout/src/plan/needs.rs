@@ -337,7 +337,6 @@ impl<A: Arch> SectionScan<'_, '_, A> {
     fn applied_rarely(&mut self, kind: &'static Kind, record: Record) -> Result<(), Error> {
         let slot = self.definition(&record).map(Cell::get);
         match (self.usual, slot) {
-            (Usual::Marker, None) => Err(self.no_symbol(&record)),
             (Usual::Needs(needs), Some(slot)) if slot.state == SymbolState::Defined => {
                 let definition = slot.definition;
                 self.note(definition, needs);
