@@ -58,8 +58,7 @@ impl Requirements {
         for (object, file) in (0..usize::MAX).zip(objects) {
             keys = keys.saturating_add(keys_of(file, object)?);
         }
-        let cells = keys.saturating_mul(2).checked_next_power_of_two().unwrap_or(usize::MAX);
-        Ok(if keys > 0 { cells } else { 0 })
+        Ok(keys.saturating_mul(2).checked_next_power_of_two().unwrap_or(usize::MAX))
     }
 }
 
