@@ -82,3 +82,36 @@ const fn mix(hash: u64) -> u64 {
     let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 32)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern crate std;
+
+    #[test]
+    fn a_group_is_no_symbol_of_its_name() {
+        for count in [8, usize::MAX] {
+            let mut cells = [0; 16];
+            let mut table = NameTable::new(&mut cells, count);
+            let mut insert = |number| table.find_or_insert("both".into(), number, |_| true);
+            assert_eq!(insert(GROUP | 7), Some(GROUP | 7));
+            assert_eq!(insert(3), Some(3));
+            assert_eq!(insert(5), Some(3));
+            assert_eq!(insert(GROUP | 5), Some(GROUP | 7));
+        }
+    }
+
+    /// Small machines look at the names.
+    #[cfg(target_pointer_width = "64")]
+    #[test]
+    fn a_cell_tells_most_names_apart() {
+        let mut cells = [0; 256];
+        let mut table = NameTable::new(&mut cells, 128);
+        for number in 0..128 {
+            let name = std::format!("name{number}");
+            let is = |other| panic!("{other} is not called {name}");
+            assert_eq!(table.find_or_insert(name.as_str().into(), number, is), Some(number));
+        }
+    }
+}

@@ -10,11 +10,11 @@
 
 mod support;
 
-use elf_core::File;
 use elf_core::names::EM_RISCV;
+use elf_core::{File, Name};
 use elf_layout::{ErrorKind, HeapStorage, Options};
 use reloc_riscv::Rv64;
-use reloc_riscv::riscv::R_RISCV_64;
+use reloc_riscv::riscv::{R_RISCV_64, R_RISCV_HI20, R_RISCV_LO12_I, R_RISCV_RELAX};
 use reloc_x86::x86_64::R_X86_64_64;
 use support::*;
 
@@ -138,4 +138,36 @@ fn executables_of_riscv_have_a_global_pointer() {
         let error = words(false, counts, None).unwrap_err();
         assert!(matches!(error.kind, ErrorKind::Undefined { .. }), "{error}");
     }
+}
+
+/// It has its place when all code is as long as it will be, and no code counts from it then: what the caller says is known before.
+#[test]
+fn code_does_not_count_from_a_global_pointer_that_has_no_place_yet() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    // lui a0, %hi(near); lw a1, %lo(near)(a0)
+    let code = [0x0000_0537u32, 0x0005_2583].map(u32::to_le_bytes).concat();
+    let text = object.section(".text", CODE, 4, &code);
+    let near = object.local("near", text, 0);
+    let data = object.section(".data", WRITE, 8, &[0; 8]);
+    let pointer = object.undefined("__global_pointer$");
+    object.relocation(data, 0, R_RISCV_64, pointer, 0);
+    for (offset, r#type) in [(0, R_RISCV_HI20), (4, R_RISCV_LO12_I)] {
+        object.relocation(text, offset, r#type, near, 0);
+        object.relocation(text, offset, R_RISCV_RELAX, 0, 0);
+    }
+    let bytes = object.build();
+    let size = |own: Option<u64>| {
+        let base = Some(BASE);
+        let options =
+            Options { executable: true, global_pointer: true, base, ..Options::default() };
+        let mut own = |_: Name<'_>| own.map(elf_layout::ExternalSymbol::new);
+        let layout = |layout: Result<elf_layout::Layout<'_, '_, Rv64>, _>| {
+            layout.unwrap().section_size(0, text).unwrap()
+        };
+        with_edits(&bytes, options, 8, &mut own, layout)
+    };
+    let becomes_shorter = cfg!(all(feature = "edits", feature = "relax"));
+    assert_eq!(size(None), 8);
+    assert_eq!(size(Some(BASE)), if becomes_shorter { 4 } else { 8 });
 }
