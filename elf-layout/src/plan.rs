@@ -79,7 +79,7 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let edits = storage.edits;
         let processor = flags::check::<A>(files)?;
         let target2 = options.target2.on::<A>(processor);
-        let is_shared = files.len() > 1 && !names.is_empty();
+        let is_shared = files.len() > 1;
         let (mut gathers, mut gathered) = (start_files::gathers(files, &options), None);
         let (mut spans, mut fixed) = (Spans::new(), Fixed::default());
         let (mut found, mut copies);

@@ -246,8 +246,10 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
             // the other one says what is needed
             Decision::Pair(_)
                 if cfg!(target_pointer_width = "64")
-                    && slot.state == SymbolState::Defined
-                    && matches!((kind.value.of, kind.value.minus), (Role::Partner, Role::Zero)) =>
+                    && matches!(
+                        (slot.state, kind.value.of, kind.value.minus),
+                        (SymbolState::Defined, Role::Partner, Role::Zero)
+                    ) =>
             {
                 return Ok(());
             }

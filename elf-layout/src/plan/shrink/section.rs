@@ -11,8 +11,8 @@ use crate::model::tls;
 use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::{
-    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Record, Rewrite,
-    Special, find_of,
+    Addresses, ApplyError, ApplyErrorKind, Arch, Decision, Facts, Kind, Pass, Record, Special,
+    find_of,
 };
 
 /// Which records are for places where bytes may go.
@@ -247,14 +247,5 @@ impl<A: Arch> Pass for SectionPass<'_, '_, A> {
             _ => (0, 0),
         };
         self.edit(kind, record, goes)
-    }
-
-    fn rewritten(
-        &mut self,
-        kind: &'static Kind,
-        record: &Record,
-        rewrite: &Rewrite,
-    ) -> Result<(), Error> {
-        self.edit(kind, record, (rewrite.size as u64, rewrite.deletes))
     }
 }
