@@ -1,15 +1,28 @@
 //! Code with TLS descriptors of Arm that stays as it was compiled: each call ends in the descriptor's function, with its address.
 #![cfg(all(test, feature = "alloc", feature = "thread-local"))]
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, reason = "a test")]
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "tests; what they share is not under cfg(test)"
+)]
 
-use elf_core::{ApplyErrorKind, File, Name};
+mod support;
+
+use elf_core::names::{ELFCLASS32, EM_ARM, SHT_ARM_ATTRIBUTES};
+use elf_core::{ApplyErrorKind, File, Name, SectionFlags};
 use elf_layout::{ErrorKind, ExternalSymbol, HeapStorage, Options, StaticTlsBlock, ThreadLocal};
 use reloc_arm::Arm;
 use reloc_arm::arm::{R_ARM_THM_TLS_CALL, R_ARM_TLS_CALL, R_ARM_TLS_GOTDESC};
+use support::{CODE, Object};
 
 const BASE: u64 = 0x10_0000;
 const FUNCTION: u64 = 0x7000_0000;
 const DYNAMIC: u64 = 0x7100_0000;
+
+/// `add r0, lr; lsrs r0, r0, #2; lsls r0, r0, #2; subs r0, #4; ldr r1, [r0, #4]; bx r1`
+const ROUTINE: [u32; 3] = [0x0880_4470, 0x3804_0080, 0x4708_6841];
 
 /// Four bytes of the image.
 fn word(image: &[u8], at: u64) -> u32 {
@@ -55,10 +68,8 @@ fn asked(objects: [&[u8]; 2], block: StaticTlsBlock) -> Vec<[u32; 2]> {
                 let is_thumb = match record.r#type {
                     R_ARM_TLS_CALL | R_ARM_THM_TLS_CALL => {
                         let is_thumb = record.r#type == R_ARM_THM_TLS_CALL;
-                        // add r0, lr; lsrs r0, r0, #2; lsls r0, r0, #2; subs r0, #4; ldr r1, [r0, #4]; bx r1
                         let code = target(&image, place, is_thumb);
-                        let code = [0, 4, 8].map(|offset| word(&image, code + offset));
-                        assert_eq!(code, [0x0880_4470, 0x3804_0080, 0x4708_6841]);
+                        assert_eq!([0, 4, 8].map(|offset| word(&image, code + offset)), ROUTINE);
                         continue;
                     }
                     R_ARM_TLS_GOTDESC => source[offset] & 1 != 0,
@@ -144,4 +155,31 @@ fn early_processors_have_no_such_calls() {
         assert_eq!(result.is_ok(), has_calls, "{version}: {result:?}");
         assert!(has_calls || result.is_err_and(|kind| is_unsupported(&kind)));
     }
+}
+
+/// Where code is larger than a call spans, the routine stands in it, too, though nobody branches to anything else.
+#[test]
+#[cfg_attr(not(feature = "thunks"), ignore = "needs the feature thunks")]
+fn calls_arrive_in_large_code() {
+    const SIZE: u64 = 40 << 20;
+    let mut object = Object::new();
+    (object.machine, object.class) = (EM_ARM, ELFCLASS32);
+    let text = object.section(".text.first", CODE, 4, &0xebff_fffe_u32.to_le_bytes());
+    object.zeros(".text.second", CODE, 4, SIZE);
+    let armv7 = b"A\x11\0\0\0aeabi\0\x01\x07\0\0\0\x06\x0a";
+    let attributes = object.section(".ARM.attributes", SectionFlags::empty(), 1, armv7);
+    object.kind(attributes, SHT_ARM_ATTRIBUTES);
+    let variable = object.undefined("variable");
+    object.relocation(text, 0, R_ARM_TLS_CALL, variable, -8);
+    let bytes = object.build();
+    let files = [File::parse(&bytes).unwrap()];
+    let options = Options { thread_local: ThreadLocal::AsCompiled, ..Options::default() };
+    let mut externals = |_: Name<'_>| Some(ExternalSymbol::thread_local(1, 0, Some(8)));
+    let mut room = HeapStorage::new();
+    let layout = room.plan::<Arm>(&files, options, &mut externals).unwrap();
+    let mut image = vec![0; layout.size() as usize];
+    layout.write_zeroed(&mut image, BASE).unwrap();
+    let code = target(&image, BASE + layout.section(0, text).unwrap(), false);
+    assert!(code < BASE + SIZE);
+    assert_eq!([0, 4, 8].map(|offset| word(&image, code + offset)), ROUTINE);
 }

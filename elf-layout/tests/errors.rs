@@ -240,6 +240,13 @@ fn variables_and_other_symbols() {
         object.relocation(text, 4, kind, symbol, 0);
         refused(&[&object], Options::default()).to_string()
     };
+    let mut object = Object::new();
+    let text = object.section(".text", CODE, 8, &[0; 16]);
+    let comment = object.section(".comment", SectionFlags::empty(), 1, &[0; 4]);
+    let symbol = object.symbol("s", STB_GLOBAL, STT_TLS, Place::In(comment), 0, 4);
+    object.relocation(text, 4, R_X86_64_TPOFF32, symbol, 0);
+    let error = refused(&[&object], Options::default());
+    assert!(matches!(error.kind, ErrorKind::NotLoaded { symbol: 1, .. }), "{error}");
     if cfg!(feature = "indirect-functions") {
         let mut object = Object::new();
         let text = object.section(".text", CODE, 8, &[0; 16]);

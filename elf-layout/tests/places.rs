@@ -3,9 +3,9 @@
 #![cfg(all(feature = "alloc", feature = "edits", feature = "relax", feature = "thread-local"))]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-use elf_core::names::{EF_RISCV_RVC, EM_RISCV};
-use elf_core::{File, Name};
-use elf_layout::{ExternalSymbol, HeapStorage, Options, Requirements};
+use elf_core::names::{EF_RISCV_RVC, EM_RISCV, SHN_LORESERVE};
+use elf_core::{File, Name, SectionFlags};
+use elf_layout::{ExternalSymbol, HeapStorage, ImageMode, Options, Requirements};
 use reloc_riscv::Rv64;
 use reloc_riscv::riscv::*;
 
@@ -53,6 +53,25 @@ fn bytes_that_are_not_there_do_not_go() {
     }
 }
 
+/// Symbols whose sections do not fit their 16 bits follow as others do.
+#[test]
+fn symbols_of_many_sections_follow() {
+    let mut object = Object::new();
+    object.machine = EM_RISCV;
+    for _ in 1..SHN_LORESERVE {
+        object.section("", SectionFlags::empty(), 1, &[]);
+    }
+    let text = object.section(".text", CODE, 4, &[0x01, 0].repeat(7));
+    let end = object.global("end", text, 14);
+    object.relocation(text, 8, R_RISCV_ALIGN, end, 6);
+    let bytes = object.build();
+    let files = [File::parse(&bytes).unwrap()];
+    let mut room = HeapStorage::new();
+    let layout = room.plan::<Rv64>(&files, options(), &mut nobody).unwrap();
+    let end = layout.symbol(0, object.index(end)).unwrap().at(BASE);
+    assert_eq!(end, BASE + layout.section(0, text).unwrap() + 8);
+}
+
 /// What stands at an address of its own keeps its size.
 #[test]
 #[cfg_attr(not(feature = "addresses"), ignore = "needs the feature addresses")]
@@ -68,6 +87,35 @@ fn sections_at_addresses_of_their_own_stay() {
         let mut room = HeapStorage::new();
         let layout = room.plan::<Rv64>(&files, options(), &mut nobody).unwrap();
         assert_eq!(layout.section_size(0, text), Some(size));
+    }
+}
+
+/// In one blob a common symbol and the header stand behind code, where they stay when it becomes shorter; without them it ends there.
+#[test]
+fn what_is_behind_code_stays() {
+    let end = |add: fn(&mut Object) -> (usize, u64)| {
+        let (mut object, text) = nops(14);
+        let end = object.global("end", text, 8);
+        object.relocation(text, 8, R_RISCV_ALIGN, end, 6);
+        let (last, size) = add(&mut object);
+        let bytes = object.build();
+        let files = [File::parse(&bytes).unwrap()];
+        let mode = ImageMode::Packed { section_alignment: 1 };
+        let mut room = HeapStorage::new();
+        let layout = room.plan::<Rv64>(&files, Options { mode, ..options() }, &mut nobody).unwrap();
+        assert_eq!(layout.section_size(0, text), Some(8));
+        let start = layout.symbol(0, object.index(last)).unwrap().at(BASE) - BASE;
+        (start, start + size == layout.size())
+    };
+    assert_eq!(end(|object| (object.global("last", 1, 14), 0)), (8, true));
+    assert_eq!(end(|object| (object.common("last", 24, 8), 24)), (16, true));
+    if cfg!(feature = "linker-defined") {
+        let header = |object: &mut Object| {
+            let header = object.undefined("__ehdr_start");
+            object.relocation(1, 0, R_RISCV_64, header, 0);
+            (header, 64)
+        };
+        assert_eq!(end(header), (16, true));
     }
 }
 

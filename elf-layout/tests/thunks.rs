@@ -17,7 +17,7 @@ use elf_layout::{Error, ErrorKind, ExternalSymbol, FRAGMENT_ROOM, Layout, Option
 use reloc_aarch64::Aarch64;
 use reloc_aarch64::aarch64::{
     R_AARCH64_ABS64, R_AARCH64_ADR_PREL_LO21, R_AARCH64_ADR_PREL_PG_HI21, R_AARCH64_CALL26,
-    R_AARCH64_CONDBR19,
+    R_AARCH64_CONDBR19, R_AARCH64_PREL32,
 };
 use support::{BASE, CODE, FAR, Object, WRITE, nobody, plan_for, process, word};
 
@@ -221,12 +221,15 @@ fn weak_functions_that_nobody_defines() {
     let weak = object.undefined_weak("nobody");
     object.relocation(text, 0, R_AARCH64_CALL26, weak, 0);
     object.relocation(text, 4, R_AARCH64_ADR_PREL_PG_HI21, weak, 0);
+    let data = object.section(".data", WRITE, 4, &[0xff; 4]);
+    object.relocation(data, 0, R_AARCH64_PREL32, weak, 0);
     plan(&[&object], &mut nobody, |layout| {
         let layout = layout.unwrap();
         assert_eq!((layout.stubs().count(), layout.limit()), (0, None));
         let mut image = vec![0; layout.size() as usize];
         layout.write(&mut image, 1 << 40).unwrap();
         assert_eq!(word(&image, 0), 0x9000_0000_9400_0001);
+        assert_eq!(image[layout.section(0, data).unwrap() as usize..][..4], [0; 4]);
     });
 }
 

@@ -125,12 +125,18 @@ fn many_names_in_any_order() {
 fn local_symbols_have_no_versions() {
     let mut definer = Object::new();
     define(&mut definer, &["f@@V1"], STB_LOCAL);
+    let mut both = definer.clone();
+    let words = |files: &[Vec<u8>], words| {
+        plan(files, Options::default(), &mut nobody, |layout| {
+            let layout = layout.unwrap();
+            let image = image(&layout).unwrap();
+            let place = layout.section(files.len() - 1, words).unwrap();
+            [0, 8].map(|at| word(&image, place + at))
+        })
+    };
     let mut user = Object::new();
-    let (words, _) = refer(&mut user, &["f", "f@V1"], true);
-    plan(&[definer.build(), user.build()], Options::default(), &mut nobody, |layout| {
-        let layout = layout.unwrap();
-        let image = image(&layout).unwrap();
-        let place = layout.section(1, words).unwrap();
-        assert_eq!([0, 8].map(|at| word(&image, place + at)), [0; 2]);
-    });
+    let (own, _) = refer(&mut user, &["f", "f@V1"], true);
+    assert_eq!(words(&[definer.build(), user.build()], own), [0; 2]);
+    let (own, _) = refer(&mut both, &["f", "f@V1"], true);
+    assert_eq!(words(&[both.build()], own), [0; 2]);
 }

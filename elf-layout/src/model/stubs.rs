@@ -101,4 +101,18 @@ mod tests {
         assert!(!reaches(0, (-0x3f_fffei64).cast_unsigned()));
         assert!(reaches(J1J2, 0x40_0004));
     }
+
+    /// Behind the last address of 32 bits comes the first.
+    #[test]
+    fn what_is_at_the_other_end_of_memory_is_near() {
+        let kind = find(Arm::KINDS, R_ARM_THM_CALL).unwrap();
+        let stub_of = |place, address| {
+            let query = Query { role: Role::Plt, symbol: 1, place, addend: -4, kind };
+            choose::<Arm>(&query, address, SymbolAttributes::new(true, 0).on(J1J2))
+        };
+        for (place, address) in [(0x1000, 0xffff_f000), (0xffff_f000, 0x1000)] {
+            assert!(stub_of(place, address).is_none());
+        }
+        assert!(stub_of(0x1000, 0x8000_0000).is_some());
+    }
 }
