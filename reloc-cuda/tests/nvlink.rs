@@ -5,7 +5,7 @@
 mod linked;
 
 use linked::differences;
-use reloc_cuda::link::{LinkedMercury, link};
+use reloc_cuda::link::{LinkOptions, LinkedMercury, link, link_with};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,7 +13,7 @@ const ARCHITECTURES: [&str; 9] =
     ["sm_80", "sm_86", "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_103", "sm_120"];
 
 /// Sources in two halves, options of ptxas, and the architectures of ours that PTX for can be compiled to.
-const SOURCES: [(&str, &[&str], &[&str]); 21] = [
+const SOURCES: [(&str, &[&str], &[&str]); 22] = [
     ("calls", &[], &ARCHITECTURES),
     ("calls", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
     ("arrays", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
@@ -34,6 +34,7 @@ const SOURCES: [(&str, &[&str], &[&str]); 21] = [
     ("chain", &["-lineinfo"], &["sm_90", "sm_100", "sm_120"]),
     ("only", &[], &["sm_80", "sm_90", "sm_100"]),
     ("zeros", &[], &ARCHITECTURES),
+    ("fewer", &[], &ARCHITECTURES),
     // all programs for it have shared memory that the system reserves
     ("data", &[], &["sm_110"]),
 ];
@@ -64,6 +65,9 @@ const JOINED: [(&str, &str, usize); 5] = [
     ("arrays", "sm_80", 2),
     ("arrays", "sm_90", 2),
 ];
+
+/// Programs that are linked once more for the kernels with this in their name alone.
+const KERNELS: [(&str, &str); 2] = [("fewer", "by_"), ("arrays", "has_an")];
 
 fn is_there(tool: &str) -> bool {
     Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success())
@@ -117,8 +121,21 @@ fn every_architecture_is_linked_as_nvlink_does() {
                 let found = differences(&std::fs::read(&theirs).unwrap(), &ours.bytes);
                 assert!(found.is_empty(), "{name} {arch}, joined: {found:#?}");
             }
+            let used = KERNELS.iter().filter(|(of, _)| *of == name).map(|(_, kernels)| *kernels);
+            let used: Vec<_> = used.map(|kernels| (kernels, folder.join("used.cubin"))).collect();
+            for (kernels, theirs) in &used {
+                let mut nvlink = Command::new("nvlink");
+                nvlink.args(["-arch", arch]).arg(format!("--kernels-used={kernels}"));
+                run(nvlink.args(&objects).arg("-o").arg(theirs));
+            }
             let [a, b] = objects.map(|object| std::fs::read(object).unwrap());
             let label = format!("{name} {arch}");
+            for (kernels, theirs) in used {
+                let options = LinkOptions { kernels: &[kernels], ..LinkOptions::default() };
+                let ours = link_with(&[&a, &b], options).unwrap();
+                let found = differences(&std::fs::read(theirs).unwrap(), &ours.bytes);
+                assert!(found.is_empty(), "{label}, {kernels}: {found:#?}");
+            }
             programs += 1;
             let ours = link(&[&a, &b]).unwrap_or_else(|error| panic!("{label}: {error}"));
             let number: u32 = arch.trim_matches(|one: char| !one.is_ascii_digit()).parse().unwrap();

@@ -11,7 +11,7 @@ use objects::{bytes_of, halves, header, number, put32, read, section_row, sectio
 use reloc_cuda::link::{LinkedMercury, link};
 
 /// Programs, and what they show.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 9] = [
     // a second name of a function, undefined functions in the order of their lists
     ("names", "13.5-sm_90"),
     // undefined functions of an only kernel in the order of the code
@@ -28,6 +28,8 @@ const PROGRAMS: [(&str, &str); 8] = [
     ("zeros", "13.5-sm_90"),
     // weak functions that give way in another order
     ("weak", "13.5-sm_90"),
+    // a weak function that gives way to one of fewer registers, bytes of an address, two names of what kernels call
+    ("fewer", "13.5-sm_90"),
 ];
 
 /// Sections of Mercury that have the bytes of the program's, of which the file has one copy.

@@ -1,6 +1,6 @@
 //! Who calls whom over all objects: which functions are kept, and what a kernel needs with all that it calls.
 
-use super::aliases::{Code, add_unknown_masks};
+use super::aliases::add_unknown_masks;
 use super::carried::Carried;
 use super::entity::{Entities, Entity, EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
@@ -27,6 +27,8 @@ pub(super) struct Needs {
 pub(super) struct Calls<'a> {
     /// Direct calls by caller; of each, the callees in reverse order of its object.
     pub(super) direct: BTreeMap<EntityId, Vec<EntityId>>,
+    /// Functions with what their code names of functions that nobody defines.
+    pub(super) external: BTreeSet<(EntityId, EntityId)>,
     /// Functions whose address is taken, with the text of their prototype.
     pub(super) taken: Vec<(EntityId, Name<'a>)>,
     /// Functions that call through an address, with the text of the prototype that they call.
@@ -38,8 +40,8 @@ pub(super) struct Calls<'a> {
     pub(super) needs: BTreeMap<EntityId, Needs>,
     /// Attributes that kernels take over, of all functions.
     pub(super) carried: BTreeMap<EntityId, Carried>,
-    /// Code of functions with a second name, which has a mask, too.
-    pub(super) second_names: BTreeSet<Code>,
+    /// Functions with a second name, which has a mask, too.
+    pub(super) second_names: BTreeSet<EntityId>,
     /// Functions that the objects list as external to one (`EIATTR_EXTERNS`).
     pub(super) listed: BTreeMap<EntityId, Vec<EntityId>>,
     /// What each kernel reaches, itself included.
@@ -62,20 +64,19 @@ impl<'a> Calls<'a> {
             calls.graph(object, entities)?;
             calls.prototypes_of(object, entities, &mut errors)?;
             calls.needs_of(object, entities, sm)?;
+            calls.external_of(object, entities)?;
         }
         LinkErrors::none_of(errors)?;
         calls.taken.sort_by_key(|row| row.0);
         calls.indirect.sort_by_key(|row| row.0);
-        calls.second_names = add_unknown_masks(entities, &mut calls.carried);
+        calls.second_names = add_unknown_masks(objects, entities, &mut calls.carried);
         calls.keep(objects, entities, kernels);
         Ok(calls)
     }
 
     fn graph(&mut self, object: &Object<'a>, entities: &Entities<'a>) -> Result<(), LinkError> {
         let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
-        // a function that lost against another object's calls nothing
-        let own =
-            |symbol| object.entity(symbol).filter(|&id| defined_in(entities, id, object.index));
+        let own = |symbol| object.entity(symbol).filter(|&id| calls_count(entities, id, object));
         let (mut direct, mut may_reach) = (Vec::new(), Vec::new());
         for call in object.cubin.calls().map_err(&damaged)? {
             match call {
@@ -189,6 +190,26 @@ impl<'a> Calls<'a> {
         Ok(())
     }
 
+    /// Takes what the code of an object names of functions that nobody defines.
+    fn external_of(
+        &mut self,
+        object: &Object<'a>,
+        entities: &Entities<'a>,
+    ) -> Result<(), LinkError> {
+        for (_, section) in object.with_role(Role::Relocations) {
+            let function = function_of(object, section.header.info);
+            let own = function.filter(|&id| defined_in(entities, id, object.index));
+            let Some(function) = own else { continue };
+            let rows = object.cubin.file().relocations(&section.header);
+            let rows = rows.map_err(LinkError::damaged(object.index))?;
+            let named = rows.into_iter().flat_map(|rows| rows.iter().collect::<Vec<_>>());
+            let named = named.filter_map(|record| object.entity(record.symbol));
+            let external = named.filter(|&id| is_external(entities, id));
+            self.external.extend(external.map(|id| (function, id)));
+        }
+        Ok(())
+    }
+
     /// Checks what kernels take over from what they call.
     pub(super) fn check_carried(&self, entities: &Entities<'_>) -> Result<(), LinkErrors> {
         let object = |id: EntityId| entities[id].place.map_or(0, |place| place.object);
@@ -219,9 +240,12 @@ impl<'a> Calls<'a> {
         let charged = self.charged(kernel);
         let order = self.reached(kernel);
         let others = charged.iter().filter(|id| !order.contains(id));
-        for callee in order.iter().chain(others).filter(|&&id| id != kernel) {
-            if let Some(callee) = self.carried.get(callee) {
+        for id in order.iter().chain(others).filter(|&&id| id != kernel) {
+            if let Some(callee) = self.carried.get(id) {
                 all.merge(callee, &own, kept);
+            }
+            if self.second_names.contains(id) {
+                all.merge(&Carried::of_unknown_mask(), &own, kept);
             }
         }
         if is_alone {
@@ -337,6 +361,12 @@ impl<'a> Calls<'a> {
 /// Whether the definition that was taken is that of this object.
 pub(super) fn defined_in(entities: &Entities<'_>, id: EntityId, object: usize) -> bool {
     entities[id].place.is_some_and(|place| place.object == object)
+}
+
+/// Whether calls of an object's function are in the graph: those of the definition that was taken, and of each that was
+/// taken until a later object replaced it, as with nvlink.
+pub(super) fn calls_count(entities: &Entities<'_>, id: EntityId, object: &Object<'_>) -> bool {
+    defined_in(entities, id, object.index) || entities[id].former.contains(&object.index)
 }
 
 /// The function whose code is section `text` of an object.

@@ -84,8 +84,13 @@ impl Carried {
     /// Adds the mask of a function that has none.
     pub(super) fn add_unknown_mask(&mut self) {
         if !self.has(SPARSE_MMA_MASK) {
-            self.0.push((SPARSE_MMA_MASK, Vec::from([UNKNOWN_MASK])));
+            self.0.extend(Self::of_unknown_mask().0);
         }
+    }
+
+    /// That mask alone.
+    pub(super) fn of_unknown_mask() -> Self {
+        Self(Vec::from([(SPARSE_MMA_MASK, Vec::from([UNKNOWN_MASK]))]))
     }
 
     /// The record of this mask.

@@ -52,7 +52,7 @@ impl State<'_> {
             if let Some(id) = object.entity(record.symbol) {
                 if self.entities[id].kind == Kind::Shared {
                     self.put_debug(out, offset, &record, self.shared_value(id));
-                } else if self.is_described(id, object.index, out) || !self.is_function(id) {
+                } else if self.is_described(id, object.index, out) {
                     let (symbol, addend) = (Meaning::Entity(id), record.addend);
                     let r#type = record.r#type;
                     self.keep_record(out, OutRecord { offset, r#type, symbol, addend });
@@ -74,9 +74,14 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Whether records of a section that name a function stay: what describes it and where its variables are, of weak functions
-    /// all that do; lines and addresses of its code only where this object's is taken.
+    /// Whether records of a section stay that name a variable, or a function: what describes it and where its variables
+    /// are, of weak functions all that do; lines and addresses of its code only where this object's is taken. Labels of
+    /// code that the compiler removed are nowhere.
     fn is_described(&self, id: EntityId, object: usize, out: OutId) -> bool {
+        if !self.is_function(id) {
+            let entity = &self.entities[id];
+            return !entity.local || entity.place.is_some();
+        }
         match self.outs[out].name.as_slice() {
             b".debug_info" | b".debug_loc" => self.calls.kept.contains(&id),
             _ => self.is_unwound(id, object),

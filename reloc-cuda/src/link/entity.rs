@@ -1,7 +1,8 @@
 //! Functions and variables: one entity for each thing that several objects name.
 
 use super::arena::{Arena, Id};
-use elf_core::names::{STO_CUDA_ENTRY, STO_CUDA_MANAGED};
+use alloc::vec::Vec;
+use elf_core::names::{STO_CUDA_ENTRY, STO_CUDA_MANAGED, STT_CUDA_OBJECT, STT_OBJECT};
 use elf_core::{Name, Symbol};
 
 /// Bits of `sh_info` of code that are a symbol; up to `sm_89` the others are registers.
@@ -43,12 +44,16 @@ pub(super) struct Entity<'a> {
     pub(super) place: Option<Place>,
     /// Object of the first definition, which another may have replaced.
     pub(super) origin: Option<usize>,
+    /// Objects whose definition was that which counts until another replaced it.
+    pub(super) former: Vec<usize>,
     /// Object of the first mention.
     pub(super) first: usize,
     /// A common variable: its alignment.
     pub(super) common: Option<u64>,
     /// A subroutine in another function's code.
     pub(super) inner: bool,
+    /// Registers that the definition of a function needs, if its object says so.
+    pub(super) registers: Option<u32>,
     /// Where it ends up in its output section.
     pub(super) value: u64,
 }
@@ -63,6 +68,11 @@ impl Entity<'_> {
     /// Whether this is a second name of a function, or one inside its code.
     pub(super) const fn is_alias(&self) -> bool {
         matches!(self.kind, Kind::Function) && self.inner && !self.local
+    }
+
+    /// Whether its symbol says that it is memory.
+    pub(super) const fn is_object(&self) -> bool {
+        matches!(self.symbol.r#type(), STT_OBJECT | STT_CUDA_OBJECT)
     }
 
     /// Whether this is the size of the bank of whichever kernel runs, which a function cannot know: all ones, as nvlink has it. Code of

@@ -1,6 +1,6 @@
 //! `.nv.info` and `.nv.info.F`: what the objects say, with what linking changes.
 
-use super::calls::{function_of, is_external};
+use super::calls::function_of;
 use super::carried::{AT_ENTRY_FRAGMENTS, Carried};
 use super::entity::EntityId;
 use super::error::LinkError;
@@ -111,8 +111,7 @@ impl State<'_> {
         }
         first.reverse();
         first.extend(new_records(returns, carried, externs));
-        let code = self.entities[id].place.and_then(|place| Some((place.object, place.section?)));
-        if code.is_some_and(|code| self.calls.second_names.contains(&code)) {
+        if self.calls.second_names.contains(&id) {
             first.push(Carried::unknown_mask());
         }
         first.append(&mut last);
@@ -144,7 +143,7 @@ impl State<'_> {
     fn own_externs(&self, id: EntityId) -> impl Iterator<Item = EntityId> {
         let callees = self.calls.direct.get(&id).into_iter().flatten().copied();
         let callees: Vec<_> =
-            callees.filter(|&callee| is_external(&self.entities, callee)).collect();
+            callees.filter(|&callee| self.calls.external.contains(&(id, callee))).collect();
         let listed = self.calls.listed.get(&id).into_iter().flatten().copied();
         let is_extern = |one: &EntityId| self.entities[*one].is_kernel() || callees.contains(one);
         let listed: Vec<_> = listed.filter(is_extern).collect();

@@ -8,9 +8,10 @@ use super::object::{Object, Role, Section};
 use super::out::{Class, Info, Link, Meaning, Out, OutId, OutRecord};
 use super::state::State;
 use crate::mercury::{
-    R_MERCURY_ABS_PROG_REL64, R_MERCURY_ABS32, R_MERCURY_ABS32_HI, R_MERCURY_ABS32_LO,
-    R_MERCURY_ABS64, R_MERCURY_G64, R_MERCURY_UNIFIED, R_MERCURY_UNIFIED32_HI,
-    R_MERCURY_UNIFIED32_LO, R_MERCURY_UNUSED_CLEAR64,
+    R_MERCURY_8_0, R_MERCURY_ABS_PROG_REL64, R_MERCURY_ABS32, R_MERCURY_ABS32_HI,
+    R_MERCURY_ABS32_LO, R_MERCURY_ABS64, R_MERCURY_G64, R_MERCURY_UNIFIED, R_MERCURY_UNIFIED_8_0,
+    R_MERCURY_UNIFIED_8_56, R_MERCURY_UNIFIED_32, R_MERCURY_UNIFIED32_HI, R_MERCURY_UNIFIED32_LO,
+    R_MERCURY_UNUSED_CLEAR64,
 };
 use alloc::collections::BTreeMap;
 use alloc::rc::Rc;
@@ -252,6 +253,10 @@ impl State<'_> {
         }
         Some(match r#type {
             R_MERCURY_UNIFIED => R_MERCURY_ABS64,
+            R_MERCURY_UNIFIED_32 => R_MERCURY_ABS32,
+            R_MERCURY_UNIFIED_8_0..=R_MERCURY_UNIFIED_8_56 => {
+                R_MERCURY_8_0.wrapping_add(r#type.wrapping_sub(R_MERCURY_UNIFIED_8_0))
+            }
             R_MERCURY_UNIFIED32_LO => R_MERCURY_ABS32_LO,
             R_MERCURY_UNIFIED32_HI => R_MERCURY_ABS32_HI,
             other => other,

@@ -4,7 +4,7 @@
 //! the code of the others goes. Nothing is resolved: not even what names a place in a section is, but it counts from where that is
 //! in the larger one.
 
-use super::calls::{Calls, defined_in};
+use super::calls::{Calls, calls_count};
 use super::entity::{Entities, EntityId, Kind};
 use super::error::{LinkError, LinkErrorKind, LinkErrors};
 use super::info::{Numbers, number};
@@ -353,7 +353,7 @@ impl<'a> State<'a> {
             let of =
                 |symbol| object.entity(symbol).map_or(0, |id| number(numbers, Meaning::Entity(id)));
             let gave_way = |symbol| {
-                object.entity(symbol).is_none_or(|id| !defined_in(&self.entities, id, object.index))
+                object.entity(symbol).is_none_or(|id| !calls_count(&self.entities, id, object))
             };
             let mut text = |prototype| {
                 let text = object.cubin.prototype(prototype).map_err(&damaged)?;
@@ -376,7 +376,8 @@ impl<'a> State<'a> {
                     Call::MayReach { caller, callee } => (3, [of(caller), of(callee)]),
                     _ => continue,
                 };
-                if seen.insert((list, row)) {
+                // of several calls each counts
+                if seen.insert((list, row)) || list % 2 == 0 {
                     lists.get_mut(list).into_iter().for_each(|list| list.push(row));
                 }
             }

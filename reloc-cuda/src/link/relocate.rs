@@ -179,7 +179,8 @@ impl State<'_> {
         section.is_some_and(|section| section.role == Role::Constants)
     }
 
-    /// Looks for relocations that name what nobody defines. Code that is dropped may call what does not exist, no more.
+    /// Looks for what nobody defines: variables, used or not, functions whose address is taken, and what relocations
+    /// name. Code that is dropped may call what does not exist, no more.
     fn check_undefined(&self) -> Result<(), LinkErrors> {
         let (mut errors, mut seen) = (Vec::new(), BTreeSet::new());
         for object in self.objects.iter() {
@@ -207,19 +208,31 @@ impl State<'_> {
                 }
             }
         }
+        let taken: BTreeSet<_> = self.calls.taken.iter().map(|row| row.0).collect();
+        for (id, entity) in self.entities.iter().filter(|(_, entity)| entity.place.is_none()) {
+            let is_asked = taken.contains(&id) || entity.is_object();
+            if is_asked && !self.may_stay_undefined(id) && seen.insert(id) {
+                let kind = LinkErrorKind::Undefined(entity.name.to_string());
+                errors.push(LinkError::new(entity.first, kind));
+            }
+        }
         LinkErrors::none_of(errors)
     }
 
-    /// Functions of the driver have no definition; weak variables need none, nor names of the table of unified functions, which
-    /// are not weak any more behind `nvlink -r`.
+    /// Functions of the driver have no definition; weak variables need none, nor names of the tables of unified
+    /// functions and data, which are not weak any more behind `nvlink -r`.
     fn may_stay_undefined(&self, id: EntityId) -> bool {
         let entity = &self.entities[id];
         match entity.kind {
-            Kind::Shared | Kind::Reserved => true,
+            // the launch gives the size of an array without one
+            Kind::Shared => entity.symbol.size == 0,
+            Kind::Reserved => true,
             Kind::Function => super::driver::has(entity.name.as_bytes()),
             _ => {
                 entity.symbol.binding() == elf_core::names::STB_WEAK
-                    || entity.name.as_bytes().starts_with(b"__UFT")
+                    || [&b"__UFT"[..], b"__UDT"]
+                        .iter()
+                        .any(|table| entity.name.as_bytes().starts_with(table))
                     || entity.is_bank_size()
             }
         }

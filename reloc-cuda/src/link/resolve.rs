@@ -12,7 +12,7 @@ use elf_core::names::{
     STT_CUDA_TEXTURE, STT_FUNC, STT_SECTION,
 };
 use elf_core::{Name, Symbol};
-use nvinfo::Space;
+use nvinfo::{Payload, Space, eiattr};
 
 /// What `nvlink -r` calls all arrays whose size the launch gives where kernels use them. Its value is no alignment, but where the
 /// arrays of some kernel began.
@@ -24,6 +24,7 @@ pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, Li
     let mut errors = Vec::new();
     let mut names: BTreeMap<Name<'a>, EntityId> = BTreeMap::new();
     for object in objects {
+        let registers = registers_of(object)?;
         // functions first: the order of their numbers is that of nvlink's tables
         for functions in [true, false] {
             for index in 0..object.symbols.len() {
@@ -36,6 +37,9 @@ pub(super) fn resolve<'a>(objects: &mut [Object<'a>]) -> Result<Entities<'a>, Li
                 let mut entity = entity_of(object, index, symbol, name);
                 if entity.kind == Kind::Shared && name.as_bytes() == JOINED_ARRAYS {
                     entity.symbol.value = arrays_alignment(object);
+                }
+                if entity.place.is_some() {
+                    entity.registers = registers.get(&index).copied();
                 }
                 let is_aligned = match entity.kind {
                     Kind::Shared => true,
@@ -95,9 +99,11 @@ fn entity_of<'a>(object: &Object<'a>, index: u32, symbol: Symbol, name: Name<'a>
         symbol,
         place: defined.then_some(Place { object: object.index, section }),
         origin: defined.then_some(object.index),
+        former: Vec::new(),
         first: object.index,
         common,
         inner,
+        registers: None,
         value: symbol.value,
     }
 }
@@ -116,7 +122,22 @@ fn arrays_alignment(object: &Object<'_>) -> u64 {
     arrays.map(|(_, (symbol, _))| symbol.value).max().unwrap_or(1)
 }
 
-/// Takes another mention of an entity: of two definitions the strong one, of two references the first.
+/// Registers that an object's functions need, by the number of their symbol.
+fn registers_of(object: &Object<'_>) -> Result<BTreeMap<u32, u32>, LinkError> {
+    let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
+    let mut found = BTreeMap::new();
+    for row in object.cubin.attributes().map_err(&damaged)? {
+        let row = row.map_err(&damaged)?;
+        if let (eiattr::REGCOUNT, Payload::OfSymbol { symbol, value }) = (row.number, row.payload())
+        {
+            found.insert(symbol, value);
+        }
+    }
+    Ok(found)
+}
+
+/// Takes another mention of an entity: of two definitions the strong one, of two weak functions that of fewer
+/// registers, as nvlink does, of two references the first.
 fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(), LinkError> {
     let refuse = |kind| Err(LinkError::new(object, kind));
     let (symbol, first) = (known.name.to_string(), known.first);
@@ -150,6 +171,10 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
             return Ok(());
         }
         (Some(_), Some(_)) if known.common.is_some() => true,
+        (Some(_), Some(_)) if weak(known) && weak(&new) => {
+            let pair = known.registers.zip(new.registers);
+            pair.is_some_and(|(old, new)| new < old)
+        }
         (Some(_), Some(_)) if new.common.is_some() || weak(&new) => false,
         (Some(_), Some(_)) if weak(known) => true,
         (Some(place), Some(_)) => {
@@ -157,7 +182,9 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
         }
     };
     if replaces {
-        *known = Entity { first, origin: known.origin.or(new.origin), ..new };
+        let mut former = core::mem::take(&mut known.former);
+        former.extend(known.place.map(|place| place.object));
+        *known = Entity { first, origin: known.origin.or(new.origin), former, ..new };
     }
     Ok(())
 }

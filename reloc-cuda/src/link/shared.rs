@@ -196,6 +196,9 @@ impl State<'_> {
             let alignment = symbol.value.max(1);
             Static { id, size: symbol.size, alignment, kernels: kernels.collect() }
         });
+        // those of kernels that are dropped go with them
+        let variables =
+            variables.filter(|one| !one.kernels.is_empty() || !self.is_of_kernel(one.id));
         // a kernel's own come first, as their objects have them
         let (own, free): (Vec<_>, Vec<_>) =
             variables.partition(|one| one.kernels.len() == 1 && self.is_of_kernel(one.id));

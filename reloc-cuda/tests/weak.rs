@@ -1,0 +1,55 @@
+//! Which of two weak functions is linked, what must be defined though no code that stays names it, and what need not.
+#![cfg(test)]
+#![cfg(feature = "link")]
+
+mod objects;
+
+use elf_core::File;
+use objects::{bytes_of, halves, put32, put64, symbol_row};
+use reloc_cuda::link::link;
+
+/// Of two weak functions that of fewer registers stays, whichever comes first, as with nvlink.
+#[test]
+fn fewer_registers_win() {
+    let [a, b] = halves("fewer", "13.5-sm_90");
+    let size = |object: &[u8]| {
+        let file = File::parse(object).unwrap();
+        file.symbol_table().unwrap().unwrap().find("replaced".into()).unwrap().1.size
+    };
+    assert!(size(&a) > size(&b));
+    for objects in [[&a, &b], [&b, &a]] {
+        let linked = link(&objects.map(|object| &object[..])).unwrap();
+        assert_eq!(size(&linked.bytes), size(&b));
+    }
+}
+
+/// What is undefined is refused if it is a variable, used or not, shared memory of known size among them, and if it is
+/// a function whose address is taken, by code that is dropped, too.
+#[test]
+fn what_nobody_uses_is_refused_too() {
+    let [a, b] = halves("fewer", "13.5-sm_90");
+    let lines = |objects: &[&[u8]]| {
+        let text = link(objects).unwrap_err().to_string();
+        text.lines().map(str::to_owned).collect::<Vec<_>>()
+    };
+    let undefined = ["far", "elsewhere", "shared_elsewhere"];
+    assert_eq!(lines(&[&a]), undefined.map(|name| format!("object 0: symbol {name} is undefined")));
+    assert_eq!(lines(&[&b]), ["object 0: symbol named is undefined"]);
+}
+
+/// Debug information may name a label of code that the compiler removed: such a record goes.
+#[test]
+fn labels_that_are_nowhere_are_not_named() {
+    let [mut a, b] = halves("templates", "13.5-sm_90");
+    let records = |object: &[u8]| bytes_of(object, ".rela.debug_loc").len() / 24;
+    let all = records(&link(&[&a, &b]).unwrap().bytes);
+    // local, without a type
+    let label = symbol_row(&a, ".symtab", "__UFT_END");
+    a[label + 4] = 0;
+    let number = (label - bytes_of(&a, ".symtab").start) / 24;
+    let first = bytes_of(&a, ".rela.debug_loc").start;
+    put32(&mut a, first + 12, number as u32);
+    put64(&mut a, first + 16, 0);
+    let linked = link(&[&a, &b]).unwrap().bytes;
+    assert_eq!(records(&linked), all - 1);
+}
