@@ -53,3 +53,17 @@ fn labels_that_are_nowhere_are_not_named() {
     let linked = link(&[&a, &b]).unwrap().bytes;
     assert_eq!(records(&linked), all - 1);
 }
+
+/// An object that takes a function's address knows its prototype, which the definition must have.
+#[test]
+fn prototypes_of_addresses_are_compared() {
+    let [a, b] = halves("fewer", "13.5-sm_90");
+    let mut other = a.clone();
+    // `#ii`, of the function whose address is taken alone
+    let strings = bytes_of(&a, ".strtab");
+    let text = a[strings.clone()].windows(4).position(|text| text == b"#ii\0").unwrap();
+    other[strings.start + text + 1] = b'l';
+    assert!(link(&[&a, &b]).is_ok());
+    let error = link(&[&other, &b]).unwrap_err().to_string();
+    assert!(error.contains("object 1: symbol far has another prototype in object 0"), "{error}");
+}

@@ -85,8 +85,12 @@ impl<'a> Calls<'a> {
                 }
                 Call::AddressTaken { function, prototype } => {
                     let text = object.cubin.prototype(prototype).map_err(&damaged)?;
-                    let row = object.entity(function).map(|id| (id, text));
-                    push_new(&mut self.taken, row);
+                    let Some(id) = object.entity(function) else { continue };
+                    // objects that disagree are wrong: nvlink believes the last
+                    match self.taken.iter_mut().find(|known| known.0 == id) {
+                        Some(known) => known.1 = text,
+                        None => self.taken.push((id, text)),
+                    }
                 }
                 Call::Indirect { caller, prototype } => {
                     let text = object.cubin.prototype(prototype).map_err(&damaged)?;
@@ -123,14 +127,17 @@ impl<'a> Calls<'a> {
             let damaged = LinkError::damaged::<nvinfo::Error>(object.index);
             let text = object.cubin.prototype((row >> 32) as u32).map_err(damaged)?;
             let Some(id) = object.entity(row as u32) else { continue };
-            match self.prototypes.iter().find(|known| known.0 == id) {
+            // what took its address before knows it, too
+            let is_known = |known: &&(EntityId, Name<'a>)| known.0 == id;
+            let known = self.prototypes.iter().find(is_known);
+            match known.or_else(|| self.taken.iter().find(is_known)) {
                 Some(known) if known.1 != text => {
                     let (symbol, first) = (entities[id].name.to_string(), entities[id].first);
                     let kind = LinkErrorKind::Prototype { symbol, first };
                     errors.push(LinkError::new(object.index, kind));
                 }
-                Some(_) => {}
-                None => self.prototypes.push((id, text)),
+                _ if known.is_some() => {}
+                _ => self.prototypes.push((id, text)),
             }
         }
         Ok(())

@@ -180,7 +180,9 @@ impl State<'_> {
         }
         for (index, section) in (0u32..).zip(&object.sections) {
             let is_late = matches!(section.role, Role::Text | Role::Relocations | Role::Info);
-            if !is_late {
+            // the unwind table of a program that never had functions has no symbol
+            let is_empty = section.role == Role::Frame && section.data.is_empty();
+            if !is_late && !is_empty {
                 self.section_before(out(index), symbols);
             }
         }

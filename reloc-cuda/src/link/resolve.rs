@@ -160,11 +160,12 @@ fn merge<'a>(known: &mut Entity<'a>, new: Entity<'a>, object: usize) -> Result<(
         known.symbol.value = known.symbol.value.max(new.symbol.value);
     }
     let weak = |entity: &Entity<'_>| entity.symbol.binding() == STB_WEAK;
+    let is_one_texture = is_texture(&known.symbol) && known.symbol.r#type() == new.symbol.r#type();
     let replaces = match (known.place, new.place) {
         (_, None) => false,
         (None, Some(_)) => true,
         // textures are where the driver puts them, and every object that names one defines it
-        (Some(_), Some(_)) if is_texture(&known.symbol) => false,
+        (Some(_), Some(_)) if is_one_texture => false,
         (Some(_), Some(_)) if known.common.is_some() && new.common.is_some() => {
             known.common = known.common.max(new.common);
             known.symbol.size = known.symbol.size.max(new.symbol.size);
