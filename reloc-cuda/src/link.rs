@@ -8,8 +8,10 @@
 //! # Beside nvlink 13.5
 //!
 //! Compared are code, banks, variables, unwind tables, attributes, relocations, call graph, prototypes, symbols and the headers
-//! of all these sections; what one refuses the other does, but for a common variable smaller than a definition of zeros, and a definition
-//! of size 0 beside another, which nvlink refuses and this takes. `cuobjdump -elf` and `nvdisasm` read what is written here without a
+//! of all these sections; what one refuses the other does, but for a common variable smaller than a definition of zeros, a definition
+//! of size 0 beside another, and a local function with the name of another object's kernel, which nvlink refuses and this takes; so it
+//! does where nvlink ends with an internal error: a second name that no code calls, a weak definition behind a common one.
+//! `cuobjdump -elf` and `nvdisasm` read what is written here without a
 //! complaint. Programs of several objects, by architecture (those with suffixes counted with it) and toolkit of the objects:
 //!
 //! | architecture | 13.5: programs | equal | differ by |
@@ -49,10 +51,13 @@
 //! 2. Arrays of the launch have the alignment of the one that is met first, and an array that of the first object, though all begin at
 //!    one place: code that counts on more (1,024 for tensor maps) finds less. Here the largest.
 //! 3. That the address of a weak function is taken is forgotten if another object's copy of the function is kept: kernels that
-//!    call through it lack its barriers and its shared memory. Here the address counts.
+//!    call through it lack its barriers and its shared memory, and where nothing else needs it the function is gone and the word that
+//!    had its address is zero. Here the address counts.
 //! 4. For `sm_90` line numbers (`-lineinfo`) name functions of the first object where those of another were inlined.
 //! 5. From `sm_100` on the unwind entry of a function that took the place of a weak one is that of its Mercury form: for another number
 //!    of bytes, and without rules. Here it is that of the machine code.
+//! 6. Words of an object's constants that have the address of a weak function or variable are zero if another object's copy of that
+//!    is kept. Here they have the address.
 //!
 //! Smaller differences:
 //!

@@ -5,7 +5,7 @@
 mod objects;
 
 use elf_core::File;
-use objects::{bytes_of, halves, put32, put64, symbol_row};
+use objects::{bytes_of, halves, put32, put64, symbol_row, weakened};
 use reloc_cuda::link::link;
 
 /// Of two weak functions that of fewer registers stays, whichever comes first, as with nvlink.
@@ -66,4 +66,22 @@ fn prototypes_of_addresses_are_compared() {
     assert!(link(&[&a, &b]).is_ok());
     let error = link(&[&other, &b]).unwrap_err().to_string();
     assert!(error.contains("object 1: symbol far has another prototype in object 0"), "{error}");
+}
+
+/// How a toolkit calls stands behind the types of a prototype: objects of several may have it otherwise, and the last is
+/// believed, as with nvlink.
+#[test]
+fn prototypes_of_several_toolkits_go_together() {
+    let [a, b] = halves("only", "13.5-sm_90");
+    let mut other = weakened(a.clone());
+    let strings = bytes_of(&a, ".strtab");
+    let text = a[strings.clone()].windows(3).position(|text| text == b"|12").unwrap();
+    other[strings.start + text + 1] = b'3';
+    let has = |object: &[u8], text: &[u8]| {
+        object[bytes_of(object, ".strtab")].windows(3).any(|at| at == text)
+    };
+    for (objects, expected) in [([&a, &other], b"|32"), ([&other, &a], b"|12")] {
+        let linked = link(&[objects[0], objects[1], &b]).unwrap().bytes;
+        assert!(has(&linked, expected));
+    }
 }

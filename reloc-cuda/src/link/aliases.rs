@@ -1,15 +1,13 @@
 //! Second names of functions (`.alias` of PTX), which have no attributes of their own.
 
-use super::calls::owner_of;
 use super::carried::Carried;
-use super::entity::{Entities, EntityId};
-use super::object::Object;
+use super::entity::{Entities, Entity, EntityId};
 use alloc::collections::{BTreeMap, BTreeSet};
 
 /// Gives the mask that functions without one have, if any has one; to second names of functions, too, as nvlink does.
-/// The functions that have such.
+/// The functions that have such; `owner` tells which has the code of a name.
 pub(super) fn add_unknown_masks(
-    objects: &[Object<'_>],
+    owner: impl Fn(&Entity<'_>) -> Option<EntityId>,
     entities: &Entities<'_>,
     carried: &mut BTreeMap<EntityId, Carried>,
 ) -> BTreeSet<EntityId> {
@@ -18,7 +16,7 @@ pub(super) fn add_unknown_masks(
     }
     let mut named = BTreeSet::new();
     for (id, entity) in entities.iter() {
-        if let Some(owner) = owner_of(objects, entity).filter(|_| entity.is_alias()) {
+        if let Some(owner) = owner(entity).filter(|_| entity.is_alias()) {
             carried.entry(id).or_default();
             named.insert(owner);
         }

@@ -69,7 +69,8 @@ impl<'a> Calls<'a> {
         LinkErrors::none_of(errors)?;
         calls.taken.sort_by_key(|row| row.0);
         calls.indirect.sort_by_key(|row| row.0);
-        calls.second_names = add_unknown_masks(objects, entities, &mut calls.carried);
+        calls.second_names =
+            add_unknown_masks(|one| owner_of(objects, one), entities, &mut calls.carried);
         calls.keep(objects, entities, kernels);
         Ok(calls)
     }
@@ -128,16 +129,15 @@ impl<'a> Calls<'a> {
             let text = object.cubin.prototype((row >> 32) as u32).map_err(damaged)?;
             let Some(id) = object.entity(row as u32) else { continue };
             // what took its address before knows it, too
-            let is_known = |known: &&(EntityId, Name<'a>)| known.0 == id;
-            let known = self.prototypes.iter().find(is_known);
-            match known.or_else(|| self.taken.iter().find(is_known)) {
-                Some(known) if known.1 != text => {
-                    let (symbol, first) = (entities[id].name.to_string(), entities[id].first);
-                    let kind = LinkErrorKind::Prototype { symbol, first };
-                    errors.push(LinkError::new(object.index, kind));
-                }
-                _ if known.is_some() => {}
-                _ => self.prototypes.push((id, text)),
+            let known = self.prototypes.iter().chain(&self.taken).find(|known| known.0 == id);
+            if known.is_some_and(|known| types_of(known.1) != types_of(text)) {
+                let (symbol, first) = (entities[id].name.to_string(), entities[id].first);
+                let kind = LinkErrorKind::Prototype { symbol, first };
+                errors.push(LinkError::new(object.index, kind));
+            }
+            match self.prototypes.iter_mut().find(|known| known.0 == id) {
+                Some(known) => known.1 = text,
+                None => self.prototypes.push((id, text)),
             }
         }
         Ok(())
@@ -391,6 +391,11 @@ pub(super) fn owner_of(objects: &[Object<'_>], entity: &Entity<'_>) -> Option<En
 /// Whether an entity is a function that somebody is to call by its name, and nobody defines: of the driver.
 pub(super) fn is_external(entities: &Entities<'_>, id: EntityId) -> bool {
     entities[id].kind == Kind::Function && entities[id].place.is_none()
+}
+
+/// The types of a prototype: behind them is how a toolkit calls, of which those that are linked together may differ.
+fn types_of(prototype: Name<'_>) -> Option<&[u8]> {
+    prototype.as_bytes().split(|&byte| byte == b'|').next()
 }
 
 fn push_new<T: PartialEq>(list: &mut Vec<T>, item: Option<T>) {
