@@ -90,6 +90,18 @@ impl UndefinedSymbols {
         file: &File<'_>,
         read: Option<ReadNames<'_>>,
     ) -> Result<(), elf_core::Error> {
+        let added = self.enter_all(file, read);
+        if added.is_err() {
+            self.numbers.damaged();
+        }
+        added
+    }
+
+    fn enter_all(
+        &mut self,
+        file: &File<'_>,
+        read: Option<ReadNames<'_>>,
+    ) -> Result<(), elf_core::Error> {
         let table = file.symbol_table()?;
         self.numbers.begin(table.map_or(0, |table| table.len()));
         if let Some(table) = &table {

@@ -6,6 +6,26 @@ use elf_core::File;
 
 /// Which global names of some objects are one: each name has a number. [`UndefinedSymbols`](crate::archives::UndefinedSymbols) has read all names to
 /// choose members of archives, and [a layout](crate::HeapStorage::plan_numbered) that is given their numbers need not read them again.
+///
+/// ```
+/// use elf_core::File;
+/// use elf_layout::archives::UndefinedSymbols;
+/// use elf_layout::{ExternalSymbol, HeapStorage, Options};
+/// use reloc_x86::X86_64;
+///
+/// let first = include_bytes!("../../../fixtures/x86_64/pair-a-gcc12-pic.o");
+/// let second = include_bytes!("../../../fixtures/x86_64/pair-b-gcc12-pic.o");
+/// let files = [File::parse(first)?, File::parse(second)?];
+/// let mut undefined = UndefinedSymbols::new();
+/// files.iter().try_for_each(|file| undefined.add(file))?;
+/// let numbers = undefined.into_numbers();
+///
+/// let mut storage = HeapStorage::new();
+/// let mut externals = |_: elf_core::Name<'_>| Some(ExternalSymbol::new(0x20_0000));
+/// let layout = storage.plan_numbered::<X86_64>(&files, &numbers, Options::default(), &mut externals)?;
+/// assert_eq!(layout.files().len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct NameNumbers {
     /// Numbers of names: object by object, of its symbols from the first global one on.
