@@ -131,7 +131,7 @@ pub(super) fn globals_again<'a>(
 }
 
 /// Whether names of symbols have versions.
-pub(super) fn have_versions(table: &SymbolTable<'_>) -> bool {
+fn have_versions(table: &SymbolTable<'_>) -> bool {
     table.names().as_bytes().contains(&b'@')
 }
 
