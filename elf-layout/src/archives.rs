@@ -12,6 +12,7 @@
 mod index;
 mod meaning;
 mod names;
+mod read;
 mod table;
 mod taken;
 mod undefined;

@@ -21,20 +21,23 @@ pub(crate) struct Fragments {
 }
 
 const CODE: SectionFlags = SectionFlags::ALLOC.union(SectionFlags::EXECINSTR);
+const FIRST: &[u8] = b".init\0";
+const LAST: &[u8] = b".fini\0";
 const _: () = assert!(fragment::END.len() as u64 <= FRAGMENT_ROOM);
 
 impl Fragments {
-    /// Ends the fragments of a layout in its image, which is for `base`.
+    /// Ends the fragments of a layout in its image, which is for `base`; these objects have some.
     ///
     /// # Errors
     /// [`Error::Fragment`] of start files themselves: what begins the function, or ends it.
     pub(crate) fn collect(
         layout: &Layout<'_, '_, Host>,
+        objects: &[usize],
         image: &mut [u8],
         base: u64,
     ) -> Result<Self, Error> {
         let mut fragments = Self::default();
-        for (object, section, header, is_first) in Self::all(layout) {
+        for (object, section, header, is_first) in Self::all(layout, objects) {
             let Some(offset) = layout.section(object, section) else { continue };
             let refused = Err(Error::Fragment { object, section, name: Box::default() });
             let size = layout.section_size(object, section).unwrap_or(header.size);
@@ -57,8 +60,8 @@ impl Fragments {
     ///
     /// # Errors
     /// [`Error::Fragment`].
-    pub(crate) fn refuse(layout: &Layout<'_, '_, Host>) -> Result<(), Error> {
-        match Self::all(layout)
+    pub(crate) fn refuse(layout: &Layout<'_, '_, Host>, objects: &[usize]) -> Result<(), Error> {
+        match Self::all(layout, objects)
             .find(|(object, section, ..)| layout.section(*object, *section).is_some())
         {
             Some((object, section, ..)) => {
@@ -71,16 +74,15 @@ impl Fragments {
     /// All of them, and whether they run first.
     fn all<'s>(
         layout: &Layout<'s, 's, Host>,
+        objects: &'s [usize],
     ) -> impl Iterator<Item = (usize, u32, SectionHeader, bool)> + use<'s> {
-        layout.files().iter().enumerate().flat_map(|(object, file)| {
+        let files = layout.files();
+        let files = objects.iter().filter_map(|&object| Some((object, files.get(object)?)));
+        files.flat_map(|(object, file)| {
             (0u32..).zip(file.sections()).filter_map(move |(section, header)| {
-                if header.flags & CODE != CODE || header.size == 0 {
-                    return None;
-                }
-                let name = file.section_names().as_bytes().get(header.name as usize..)?;
-                let is_first = name.starts_with(b".init\0");
-                let is_one = is_first || name.starts_with(b".fini\0");
-                is_one.then_some((object, section, header, is_first))
+                let names = file.section_names().as_bytes();
+                let name = names.get(header.name as usize..).unwrap_or_default();
+                is_one(&header, || name).then(|| (object, section, header, name.starts_with(FIRST)))
             })
         })
     }
@@ -119,6 +121,14 @@ unsafe fn run(fragments: &[u64], start: Start) {
         // SAFETY: the caller guarantees the fragment, which was ended; the C library has the environment.
         unsafe { fragment::call(address, start, environ) };
     }
+}
+
+/// Whether a section is a fragment; its name is what the bytes begin with.
+pub(crate) fn is_one<'n>(header: &SectionHeader, name: impl Fn() -> &'n [u8]) -> bool {
+    if header.flags & CODE != CODE || header.size == 0 {
+        return false;
+    }
+    name().starts_with(FIRST) || name().starts_with(LAST)
 }
 
 /// Whether a section has Thumb code, of which no end is known here: a fragment does not say how many registers it has put on the stack.

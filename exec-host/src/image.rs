@@ -25,6 +25,7 @@ use crate::error::Error;
 use crate::external::External;
 use crate::fragments::Fragments;
 use crate::initialize::Calls;
+use crate::notable::Notable;
 use crate::symbols::{Exports, Keeper, LoadSymbols};
 use crate::unwind;
 use core::fmt;
@@ -60,6 +61,7 @@ impl LinkedImage {
     /// Relocates a layout for `base`.
     pub(crate) fn new(
         layout: &Layout<'_, '_, Host>,
+        notable: &Notable,
         base: u64,
         links: &mut LoadSymbols<'_>,
     ) -> Result<Self, Error> {
@@ -76,8 +78,8 @@ impl LinkedImage {
         at_once::write(layout, &mut bytes, base, &[])?;
         copy_constants(layout, &mut bytes, links);
         let code = code(layout, base);
-        Fragments::refuse(layout)?;
-        let calls = Calls::collect(layout, &bytes, base, &code)?;
+        Fragments::refuse(layout, &notable.fragments)?;
+        let calls = Calls::collect(layout, &notable.calls, &bytes, base, &code)?;
         unwind::check(layout, &bytes, base, &code)?;
         let files = layout.files().iter().map(|file| file.bytes());
         let exports = Exports::collect(files, &globals(layout, base), &code, &[]);

@@ -48,25 +48,26 @@ impl Rank<'_> {
 }
 
 impl Calls {
-    /// Reads the arrays of function addresses out of the image, which is relocated for `base`.
+    /// Reads the arrays of function addresses out of the image, which is relocated for `base`; these objects have some.
     ///
     /// # Errors
     /// [`Error::Initializer`] if an address is neither in the objects' code nor that of a symbol that they do not define.
     pub(crate) fn collect(
         layout: &Layout<'_, '_, Host>,
+        objects: &[usize],
         image: &[u8],
         base: u64,
         code: &[Range<u64>],
     ) -> Result<Self, Error> {
         let (mut initialize, mut finalize) = (Vec::new(), Vec::new());
         let others = OnceCell::new();
-        for (object, file) in layout.files().iter().enumerate() {
+        for &object in objects {
+            let Some(file) = layout.files().get(object) else { continue };
             let mut next = 0u32;
             file.sections().try_for_each(|header| {
                 let section = next;
                 next = section.wrapping_add(1);
-                // most are writable; of constants by clang, and of Rust, they are read-only
-                if header.flags & (ALLOC | EXECINSTR) != ALLOC {
+                if !is_data(&header) {
                     return Ok(());
                 }
                 let Some((list, rank, backwards)) =
@@ -160,6 +161,21 @@ impl Calls {
         // SAFETY: as the caller says.
         unsafe { start.call(calls) };
     }
+}
+
+/// Whether a section is of loaded data. Most arrays are writable; of constants by clang, and of Rust, they are read-only.
+fn is_data(header: &SectionHeader) -> bool {
+    header.flags & (ALLOC | EXECINSTR) == ALLOC
+}
+
+/// Whether a section may be an array of functions to call; its name is what the bytes begin with.
+pub(crate) fn may_have_calls<'n>(header: &SectionHeader, name: impl Fn() -> &'n [u8]) -> bool {
+    is_data(header)
+        && match header.r#type {
+            SHT_PREINIT_ARRAY | SHT_INIT_ARRAY | SHT_FINI_ARRAY => true,
+            SHT_PROGBITS => name().starts_with(b".ctors") || name().starts_with(b".dtors"),
+            _ => false,
+        }
 }
 
 /// Which list a section adds to, at which rank, and whether its entries are called from the last to the first.

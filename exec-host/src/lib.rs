@@ -96,6 +96,7 @@ mod machine;
 mod mapped_image;
 mod memory;
 mod module;
+mod notable;
 pub mod observer;
 mod opened;
 mod process;

@@ -6,6 +6,7 @@ mod room;
 mod stages;
 
 use crate::Host;
+use crate::at_once;
 use crate::budget;
 use crate::error::Error;
 use crate::external::External;
@@ -14,6 +15,7 @@ use crate::memory::{
     CodeArena, HUGE_PAGE, MappingOptions, MemoryRequirements, MemorySource, SPREAD, Spare,
 };
 use crate::module::{Module, Parts};
+use crate::notable::Notable;
 use crate::observer::Observer;
 use crate::symbols::{LoadSymbols, SharedBytes, Symbols, from_fn};
 use crate::threads::{self, initial_exec};
@@ -21,9 +23,9 @@ use crate::words;
 use elf_core::{File, Name};
 use elf_layout::archives::NameNumbers;
 use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
-use files::{check_stack, out_of_reach, parse};
+use files::{Objects, out_of_reach, parse};
 use room::{GRAIN, is_small, memory_for};
-use stages::Allocated;
+use stages::{Allocated, Contents};
 use std::sync::Arc;
 
 /// Where addresses end that 32 bits with a sign hold.
@@ -204,9 +206,9 @@ impl Loader {
             let mut links = LoadSymbols::to_process(&mut symbols);
             let mut limit = None;
             let how = (in_arena, numbers);
-            let linked = self.link_all(&objects, &mut links, how, |layout, links| {
+            let linked = self.link_all(&objects, &mut links, how, |layout, notable, links| {
                 limit = layout.limit();
-                self.place(layout, links)
+                self.place(layout, notable, links)
             });
             let error = match linked {
                 Ok((joined, parts)) => return Ok(Module::new(objects, joined, parts)),
@@ -244,14 +246,15 @@ impl Loader {
     ) -> Result<LinkedImage, Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = LoadSymbols::new(&mut symbols);
-        let (_, image) = self.link_all(&objects, &mut links, (false, None), |layout, links| {
-            let room = MemoryRequirements {
-                size: layout.size(),
-                alignment: layout.alignment(),
-                limit: layout.limit(),
-            };
-            LinkedImage::new(layout, place(room), links)
-        })?;
+        let (_, image) =
+            self.link_all(&objects, &mut links, (false, None), |layout, notable, links| {
+                let room = MemoryRequirements {
+                    size: layout.size(),
+                    alignment: layout.alignment(),
+                    limit: layout.limit(),
+                };
+                LinkedImage::new(layout, notable, place(room), links)
+            })?;
         Ok(image)
     }
 
@@ -261,20 +264,24 @@ impl Loader {
         objects: &[B],
         links: &mut LoadSymbols<'_>,
         (in_arena, numbers): (bool, Option<&NameNumbers>),
-        mut finish: impl FnMut(&mut Layout<'_, '_, Host>, &mut LoadSymbols<'_>) -> Result<T, Error>,
+        mut finish: impl FnMut(
+            &mut Layout<'_, '_, Host>,
+            &Notable,
+            &mut LoadSymbols<'_>,
+        ) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
         let (joined, found) = links.join(objects.iter().map(AsRef::as_ref))?;
         let numbers = found.as_ref().or(numbers);
         let given = objects.iter().map(AsRef::as_ref);
         let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-        let files = parse(&bytes)?;
+        let Objects { files, notable } = parse(&bytes)?;
         let mut slots = Slots::new();
         let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
         let in_arena = in_arena && !self.is_replaceable && is_small(&files);
         let how = How { access, in_arena, numbers };
         let layout = self.plan(&files, &mut slots, how, links);
         let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
-        let mut finished = finish(&mut layout, links);
+        let mut finished = finish(&mut layout, &notable, links);
         if let Err(refused) = &finished
             && access == ThreadLocal::LocalExec
             && threads::may_be_elsewhere(refused)
@@ -285,7 +292,7 @@ impl Loader {
                 let error = threads::why(words::explain(error, &files, links), refused);
                 words::explain(error, &files, links)
             })?;
-            let again = finish(&mut layout, links);
+            let again = finish(&mut layout, &notable, links);
             finished = again.map_err(|error| threads::why(error, refused));
             if matches!(finished, Err(Error::NearThreadLocal { .. }))
                 && let Some(done) = self.by_descriptors(&files, in_arena, links, &mut finish)
@@ -304,7 +311,11 @@ impl Loader {
         files: &[File<'_>],
         in_arena: bool,
         links: &mut LoadSymbols<'_>,
-        finish: &mut impl FnMut(&mut Layout<'_, '_, Host>, &mut LoadSymbols<'_>) -> Result<T, Error>,
+        finish: &mut impl FnMut(
+            &mut Layout<'_, '_, Host>,
+            &Notable,
+            &mut LoadSymbols<'_>,
+        ) -> Result<T, Error>,
     ) -> Option<T> {
         let variables = initial_exec::variables(files);
         let changed = files.iter().enumerate();
@@ -317,10 +328,10 @@ impl Loader {
         let bytes = files.iter().zip(&changed);
         let bytes: Vec<&[u8]> =
             bytes.map(|(file, changed)| changed.as_deref().unwrap_or(file.bytes())).collect();
-        let (files, mut slots) = (parse(&bytes).ok()?, Slots::new());
+        let (Objects { files, notable }, mut slots) = (parse(&bytes).ok()?, Slots::new());
         let how = How { access: ThreadLocal::AsCompiled, in_arena, numbers: None };
         let mut layout = self.plan(&files, &mut slots, how, links).ok()?;
-        finish(&mut layout, links).ok()
+        finish(&mut layout, &notable, links).ok()
     }
 
     /// Lays the files out.
@@ -370,11 +381,24 @@ impl Loader {
     fn place(
         &self,
         layout: &mut Layout<'_, '_, Host>,
+        notable: &Notable,
         links: &mut LoadSymbols<'_>,
     ) -> Result<Parts, Error> {
-        check_stack(layout.files())?;
-        let relocated = self.allocate(layout, links.near())?.relocate(links)?;
-        Ok(relocated.protect()?.register(&self.observers)?.into_parts(links))
+        // stacks of this process are not to be executed
+        if let Some((object, section)) = notable.stack {
+            return Err(Error::ExecutableStack { object, section, name: Box::default() });
+        }
+        let allocated = self.allocate(layout, links.near())?;
+        let ((layout, base), variables) =
+            (allocated.image(), allocated.variables(&notable.variables));
+        let relocated = allocated.relocate(notable, links)?;
+        let looks_up = links.looks_up();
+        let (contents, registered) = at_once::beside(
+            layout,
+            || Contents::of(layout, base, &variables, looks_up),
+            || relocated.check(notable)?.protect()?.register(&self.observers),
+        );
+        Ok(registered?.into_parts(contents, variables, links))
     }
 
     /// Takes memory for a layout.

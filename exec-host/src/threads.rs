@@ -165,15 +165,17 @@ fn asks_tp_offset(error: &elf_layout::Error) -> bool {
     matches!(error.kind, Unresolved(Role::TpOffset | Role::Got(Slot::TpOffset)))
 }
 
-/// The variables that later loads may use.
+/// The variables of these objects that later loads may use.
 pub(crate) fn exports(
     layout: &Layout<'_, '_, Host>,
+    objects: &[usize],
     threads: &Threads,
 ) -> Vec<(Box<[u8]>, External)> {
     let (mut variables, own) = (Vec::new(), threads.static_tls_block());
-    for (object, file) in layout.files().iter().enumerate() {
-        let Ok(Some(table)) = file.symbol_table() else { continue };
-        for (index, symbol) in (0u32..).zip(table.symbols()) {
+    for &object in objects {
+        let file = layout.files().get(object);
+        let Some(table) = file.and_then(|file| file.symbol_table().ok()?) else { continue };
+        for (index, symbol) in (0u32..).zip(table.symbols()).skip(table.first_global()) {
             let is_visible = matches!(symbol.visibility(), STV_DEFAULT | STV_PROTECTED);
             if symbol.r#type() != STT_TLS || symbol.binding() == STB_LOCAL || !is_visible {
                 continue;

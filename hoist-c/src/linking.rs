@@ -46,7 +46,7 @@ fn gather(list: &List) -> Result<(Vec<&Object>, NameNumbers), Error> {
                 };
                 let index = members.iter().map(|member| &*member.bytes).collect();
                 let index = MemberIndex::new(index).map_err(damaged)?;
-                let taken = undefined.search(&index).map_err(damaged)?;
+                let taken = undefined.search(&index);
                 objects.extend(taken.into_iter().filter_map(|member| members.get(member)));
             }
         }

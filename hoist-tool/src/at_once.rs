@@ -4,6 +4,11 @@ use std::thread;
 
 use exec_core::threads::on_threads;
 
+/// How many processors there are for this process.
+pub fn processors() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Has up to `most` threads do `each` with the items, no more than there are processors. Gives whether all have succeeded.
 pub fn on_processors<T>(
     most: usize,
@@ -13,7 +18,7 @@ pub fn on_processors<T>(
     // to ask for the processors takes longer than a small piece of work
     let count = match most {
         0 | 1 => 1,
-        _ => thread::available_parallelism().map_or(1, usize::from).min(most),
+        _ => processors().min(most),
     };
     let ((), is_done) = on_threads(count, items, each, || ());
     is_done

@@ -143,6 +143,13 @@ impl Input {
         label(&self.path)
     }
 
+    /// How many bytes it has, those of a thin archive's members among them.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        let Content { bytes, thin } = &*self.content;
+        thin.iter().fold(bytes.bytes().len(), |sum, member| sum.saturating_add(member.len()))
+    }
+
     /// Whether the file is an archive.
     #[must_use]
     pub fn is_archive(&self) -> bool {

@@ -1,11 +1,15 @@
 //! The objects that are linked: files, and those members of archives that somebody asks for.
 
+use std::sync::mpsc::{self, Sender};
+
 use anyhow::{Context as _, Error, Result, bail};
 use archs::Architecture;
 use elf_core::{File, Foreign, Name, SymbolTable};
 use elf_layout::archives::{MemberError, MemberIndex, NameNumbers, Taken, UndefinedSymbols};
+use exec_core::sync::Mutex;
+use exec_core::threads::on_threads;
 
-use crate::at_once::on_processors;
+use crate::at_once::{on_processors, processors};
 use crate::explain::name_in;
 use crate::input::{Input, Part};
 use crate::machine::architecture;
@@ -32,22 +36,8 @@ impl<'a> Objects<'a> {
     /// # Errors
     /// If a file is no ELF file, an archive or a symbol table is damaged, there is no object, or no relocations for its machine.
     pub fn gather(inputs: &'a [Input], wanted: &[&str]) -> Result<Self> {
-        let mut gathering = Gathering::default();
-        wanted.iter().for_each(|name| gathering.undefined.require(Name::from(*name)));
-        let (archives, mut searched) = Searched::all(inputs)?;
-        for (input, archive) in inputs.iter().zip(&archives) {
-            match archive.and_then(|number| searched.get_mut(number)) {
-                Some(archive) => gathering.archive(archive)?,
-                None if input.is_archive() => gathering.whole(&input.parts()?)?,
-                None => input.parts()?.iter().try_for_each(|part| gathering.part(part))?,
-            }
-        }
-        let mut count = None;
-        while count.replace(gathering.files.len()) != Some(gathering.files.len()) {
-            let group = searched.iter_mut().filter(|archive| archive.is_of_group);
-            group.into_iter().try_for_each(|archive| gathering.archive(archive))?;
-        }
-        let Gathering { labels, files, undefined } = gathering;
+        let gather = |checked| Gathering::of(inputs, wanted, checked);
+        let ((labels, files, undefined), tables) = check_beside(inputs, gather)?;
         let Some((first, label)) = files.first().zip(labels.first()) else {
             match inputs.first() {
                 None => bail!("no objects"),
@@ -55,7 +45,10 @@ impl<'a> Objects<'a> {
             }
         };
         let machine = architecture(first).with_context(|| label.clone())?;
-        let tables = tables_of(&files, &labels)?;
+        let tables = tables.into_iter().zip(&labels);
+        let tables = tables
+            .map(|(table, label)| table.with_context(|| label.clone()))
+            .collect::<Result<_>>()?;
         Ok(Self { labels, files, tables, numbers: undefined.into_numbers(), machine })
     }
 
@@ -105,38 +98,72 @@ pub fn parse(bytes: &[u8]) -> Result<File<'_>, elf_core::Error> {
     File::parse(bytes).map_err(|error| Foreign::explain(bytes, error))
 }
 
-/// Checks objects that are to be linked, and finds their symbol tables, on all processors.
+/// Checks an object that is to be linked, and finds its symbol table.
 ///
 /// # Errors
-/// If one has no machine code, overlaps itself, or its symbol table is damaged: the first of them.
-fn tables_of<'a>(files: &[File<'a>], labels: &[String]) -> Result<Vec<Option<SymbolTable<'a>>>> {
-    /// So many are taken at once.
-    const MANY: usize = 64;
-    let mut found: Vec<_> = files.iter().map(|_| None).collect();
-    let table_of = |(file, label): (&File<'a>, &String)| {
-        Foreign::check_lto(file).with_context(|| label.clone())?;
-        overlap::check(file).with_context(|| label.clone())?;
-        file.symbol_table().with_context(|| label.clone())
-    };
-    let parts = files.chunks(MANY).zip(labels.chunks(MANY)).zip(found.chunks_mut(MANY));
-    on_processors(files.len().div_ceil(MANY), parts, |((files, labels), found)| {
-        for (object, found) in files.iter().zip(labels).zip(found) {
-            *found = Some(table_of(object));
-        }
-        true
-    });
-    found.into_iter().flatten().collect()
+/// If it has no machine code, overlaps itself, or its symbol table is damaged.
+fn check<'a>(file: &File<'a>) -> Result<Option<SymbolTable<'a>>> {
+    Foreign::check_lto(file)?;
+    overlap::check(file)?;
+    Ok(file.symbol_table()?)
 }
 
+/// Gathers objects, which are checked meanwhile by another thread if there are many; with what [`check`] says of each.
+fn check_beside<'a, T>(
+    inputs: &[Input],
+    gather: impl FnOnce(Sender<File<'a>>) -> Result<T>,
+) -> Result<(T, Vec<Result<Option<SymbolTable<'a>>>>)> {
+    /// So many bytes of inputs are many objects.
+    const MANY: usize = 16 << 20;
+    let bytes = inputs.iter().fold(0usize, |sum, input| sum.saturating_add(input.size()));
+    let count = if bytes < MANY { 1 } else { processors().min(2) };
+    let (files, received) = mpsc::channel();
+    let checked = Mutex::new(Vec::new());
+    let each = |(number, file): (usize, File<'a>)| {
+        let table = check(&file);
+        checked.lock().push((number, table));
+        true
+    };
+    let (gathered, _) = on_threads(count, received.into_iter().enumerate(), each, || gather(files));
+    let mut checked = checked.into_inner();
+    checked.sort_by_key(|(number, _)| *number);
+    Ok((gathered?, checked.into_iter().map(|(_, table)| table).collect()))
+}
+
+/// Labels of objects, the objects, and what is known of their names.
+type Gathered<'a> = (Vec<String>, Vec<File<'a>>, UndefinedSymbols);
+
 /// What is known while objects are gathered.
-#[derive(Default)]
 struct Gathering<'a> {
     labels: Vec<String>,
     files: Vec<File<'a>>,
     undefined: UndefinedSymbols,
+    /// Who checks them.
+    checked: Sender<File<'a>>,
 }
 
 impl<'a> Gathering<'a> {
+    /// Gathers the objects of a link, and hands each to who checks it.
+    fn of(inputs: &'a [Input], wanted: &[&str], checked: Sender<File<'a>>) -> Result<Gathered<'a>> {
+        let (labels, files, undefined) = (Vec::new(), Vec::new(), UndefinedSymbols::new());
+        let mut gathering = Self { labels, files, undefined, checked };
+        wanted.iter().for_each(|name| gathering.undefined.require(Name::from(*name)));
+        let (archives, mut searched) = Searched::all(inputs)?;
+        for (input, archive) in inputs.iter().zip(&archives) {
+            match archive.and_then(|number| searched.get_mut(number)) {
+                Some(archive) => gathering.archive(archive)?,
+                None if input.is_archive() => gathering.whole(&input.parts()?)?,
+                None => input.parts()?.iter().try_for_each(|part| gathering.part(part))?,
+            }
+        }
+        let mut count = None;
+        while count.replace(gathering.files.len()) != Some(gathering.files.len()) {
+            let group = searched.iter_mut().filter(|archive| archive.is_of_group);
+            group.into_iter().try_for_each(|archive| gathering.archive(archive))?;
+        }
+        Ok((gathering.labels, gathering.files, gathering.undefined))
+    }
+
     /// Takes an object that was asked for by itself.
     fn part(&mut self, part: &Part<'a>) -> Result<()> {
         let file = parse(part.bytes).with_context(|| part.label.clone())?;
@@ -153,11 +180,7 @@ impl<'a> Gathering<'a> {
 
     /// Takes what is missing from an archive.
     fn archive(&mut self, archive: &mut Searched<'a>) -> Result<()> {
-        let label = |member: usize| archive.parts.get(member).map(|part| part.label.clone());
         let members = self.undefined.search_again(&archive.index, &mut archive.taken);
-        let members = members.map_err(|MemberError { member, error }| {
-            Error::new(error).context(label(member).unwrap_or_default())
-        })?;
         let parts = members.into_iter().filter_map(|member| archive.parts.get(member));
         parts.into_iter().try_for_each(|part| {
             self.enter(File::parse(part.bytes).with_context(|| part.label.clone())?, part);
@@ -168,6 +191,8 @@ impl<'a> Gathering<'a> {
     fn enter(&mut self, file: File<'a>, part: &Part<'a>) {
         self.labels.push(part.label.clone());
         self.files.push(file);
+        // who gives up does not want it any more
+        let _ = self.checked.send(file);
     }
 }
 

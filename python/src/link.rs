@@ -65,7 +65,7 @@ fn gather(
             members.push(member.data.unwrap_or_default());
         }
         let index = MemberIndex::new(members).map_err(|error| damaged(error.error))?;
-        for number in undefined.search(&index).map_err(|error| damaged(error.error))? {
+        for number in undefined.search(&index) {
             let (Some(name), Some(member)) = (names.get(number), index.members().get(number))
             else {
                 continue;

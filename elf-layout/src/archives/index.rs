@@ -1,6 +1,7 @@
 //! Which member of an archive defines a name.
 
-use super::meaning::{Global, Meaning, MemberError, ReadNames, Undefined, globals, names_limit};
+use super::meaning::{Global, Meaning, MemberError, Undefined, globals, names_limit};
+use super::read::{Read, ReadMember, offset_in};
 use super::table::{Hash, HashTable};
 use alloc::vec::Vec;
 use core::fmt;
@@ -28,15 +29,6 @@ pub struct MemberIndex<B> {
     /// Whether a name has a default version.
     has_default: bool,
     read: Read,
-}
-
-/// What was read of the members' names, for those that are taken.
-#[derive(Clone, Default)]
-struct Read {
-    /// Hash and length of the name of each symbol that other objects see, member by member.
-    names: Vec<(Hash, u32)>,
-    /// Where those of each member end, and whether some have versions.
-    members: Vec<(usize, bool)>,
 }
 
 /// A name that members define.
@@ -91,8 +83,7 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
         let mut index = Self { members, ..Self::default() };
         for member in 0..index.members.len() {
             index.read(member).map_err(|error| MemberError { member, error })?;
-            let end = index.read.names.len();
-            index.read.members.resize(member.saturating_add(1), (end, false));
+            index.read.resize(member.saturating_add(1));
         }
         Ok(index)
     }
@@ -106,8 +97,9 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
         table.check_names(names_limit(bytes.len() as u64))?;
         let member = u32::try_from(member).unwrap_or(u32::MAX);
         let mut have_versions = false;
-        globals(&table, |Global { name, hash, meaning, version, .. }| {
-            read.names.push((hash, u32::try_from(name.as_bytes().len()).unwrap_or(u32::MAX)));
+        globals(&table, |global| {
+            read.global(&global, bytes)?;
+            let Global { hash, name, meaning, version, .. } = global;
             have_versions |= version.is_some();
             if matches!(meaning, Meaning::Undefined | Meaning::WeakReference) {
                 return Ok(());
@@ -129,27 +121,21 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
                     }
                     entry.last = number;
                 } else {
-                    let start =
-                        name.as_bytes().as_ptr().addr().saturating_sub(bytes.as_ptr().addr());
+                    let start = offset_in(bytes, name);
                     let length = name.as_bytes().len();
                     entries.push(Entry { start, length, first: number, last: number });
                 }
             }
             Ok(())
         })?;
-        let end = read.names.len();
-        read.members.push((end, have_versions));
+        read.end(&file, &table, have_versions);
         Ok(())
     }
 
-    /// What was read of a member's names.
-    pub(super) fn names_of(&self, member: usize) -> ReadNames<'_> {
-        let Read { names, members } = &self.read;
-        let end_of = |member: usize| members.get(member).map(|(end, _)| *end);
-        let start = member.checked_sub(1).and_then(end_of).unwrap_or(0);
-        let names = end_of(member).and_then(|end| names.get(start..end));
-        let have_versions = members.get(member).is_some_and(|(_, have)| *have);
-        ReadNames { names: names.unwrap_or_default(), have_versions }
+    /// The bytes of a member, and what was read of it.
+    pub(super) fn member(&self, member: usize) -> (&[u8], ReadMember<'_>) {
+        let bytes = self.members.get(member).map(AsRef::as_ref).unwrap_or_default();
+        (bytes, self.read.of(member))
     }
 
     /// All members, in order: to be taken whether needed or not (`--whole-archive` of linkers).
@@ -164,34 +150,36 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
     /// A name with a version (`NAME@VERSION`) is also what a member defines as the default one (`NAME@@VERSION`).
     #[must_use]
     pub fn definer(&self, name: Name<'_>, why: Undefined, last: Option<usize>) -> Option<usize> {
-        self.definer_by(Hash::of(name), name, why, last)
+        self.definer_by(Hash::of(name), || name, why, last)
     }
 
-    /// The same of a name that has this hash.
-    pub(super) fn definer_by(
+    /// The same of a name that has this hash. Most names no member has, and they are not looked at.
+    #[inline]
+    pub(super) fn definer_by<'n>(
         &self,
         hash: Hash,
-        name: Name<'_>,
+        name: impl Fn() -> Name<'n>,
         why: Undefined,
         last: Option<usize>,
     ) -> Option<usize> {
-        self.definer_of(hash, name, why, last).or_else(|| {
-            let (base, version, _) = self.has_default.then(|| name.version())??;
+        self.definer_of(hash, &name, why, last).or_else(|| {
+            let (base, version, _) = self.has_default.then(|| name().version())??;
             let default = [base.as_bytes(), b"@@", version.as_bytes()].concat();
             let default = Name(&default);
-            self.definer_of(Hash::of(default), default, why, last)
+            self.definer_of(Hash::of(default), || default, why, last)
         })
     }
 
-    fn definer_of(
+    #[inline]
+    fn definer_of<'n>(
         &self,
         hash: Hash,
-        name: Name<'_>,
+        name: impl Fn() -> Name<'n>,
         why: Undefined,
         last: Option<usize>,
     ) -> Option<usize> {
         let same =
-            |number| name_of(&self.members, &self.entries, &self.definitions, number) == name;
+            |number| name_of(&self.members, &self.entries, &self.definitions, number) == name();
         let entry = self.entries.get(self.table.find(hash, same)? as usize)?;
         let next = |definition: &&Definition| self.definitions.get(definition.next?.get() as usize);
         let all = core::iter::successors(self.definitions.get(entry.first as usize), next);

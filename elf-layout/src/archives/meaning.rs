@@ -43,7 +43,7 @@ pub const fn names_limit(object: u64) -> u64 {
 }
 
 /// What a global symbol means to other objects.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// Not defined here, and has to be elsewhere.
     Undefined,
@@ -88,67 +88,20 @@ pub(super) struct Global<'a> {
     pub(super) version: Option<Versioned<'a>>,
 }
 
-/// What is known of the names of an object's symbols that other objects see, once they have been read.
-#[derive(Clone, Copy, Default)]
-pub(super) struct ReadNames<'r> {
-    /// Hash and length of each.
-    pub(super) names: &'r [(Hash, u32)],
-    /// Whether some have versions.
-    pub(super) have_versions: bool,
-}
-
 /// Calls `each` with every symbol that other objects see.
 pub(super) fn globals<'a>(
     table: &SymbolTable<'a>,
-    each: impl FnMut(Global<'a>) -> Result<(), elf_core::Error>,
+    mut each: impl FnMut(Global<'a>) -> Result<(), elf_core::Error>,
 ) -> Result<(), elf_core::Error> {
     // of most objects no name has one
-    let have_versions = have_versions(table);
-    globals_by(table, have_versions, each, |symbol| {
-        let name = table.name_of(symbol)?;
-        Ok((Hash::of(name), name))
-    })
-}
-
-/// The same for an object whose names have been read.
-pub(super) fn globals_again<'a>(
-    table: &SymbolTable<'a>,
-    read: ReadNames<'_>,
-    each: impl FnMut(Global<'a>) -> Result<(), elf_core::Error>,
-) -> Result<(), elf_core::Error> {
-    let mut names = read.names.iter();
-    globals_by(table, read.have_versions, each, |symbol| {
-        let name = names.next().and_then(|&(hash, length)| {
-            let start = usize::try_from(symbol.name).ok()?;
-            let rest = table.names().as_bytes().get(start..)?;
-            Some((hash, Name(rest.get(..length as usize)?)))
-        });
-        match name {
-            Some(name) => Ok(name),
-            None => table.name_of(symbol).map(|name| (Hash::of(name), name)),
-        }
-    })
-}
-
-/// Whether names of symbols have versions.
-fn have_versions(table: &SymbolTable<'_>) -> bool {
-    table.names().as_bytes().contains(&b'@')
-}
-
-#[inline]
-fn globals_by<'a>(
-    table: &SymbolTable<'a>,
-    have_versions: bool,
-    mut each: impl FnMut(Global<'a>) -> Result<(), elf_core::Error>,
-    mut name_of: impl FnMut(&Symbol) -> Result<(Hash, Name<'a>), elf_core::Error>,
-) -> Result<(), elf_core::Error> {
+    let have_versions = table.names().as_bytes().contains(&b'@');
     let symbols = table.symbols().slice(1, table.len()).unwrap_or(Table::empty());
     let mut index = 0u32;
     symbols.try_for_each(|symbol| {
         index = index.saturating_add(1);
         let Some(meaning) = Meaning::of(&symbol) else { return Ok(()) };
-        let (hash, name) = name_of(&symbol)?;
+        let name = table.name_of(&symbol)?;
         let version = if have_versions { name.version() } else { None };
-        each(Global { index, name, hash, meaning, version })
+        each(Global { index, name, hash: Hash::of(name), meaning, version })
     })
 }

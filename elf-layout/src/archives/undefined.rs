@@ -1,10 +1,9 @@
 //! What the objects of a link miss.
 
 use super::index::MemberIndex;
-use super::meaning::{
-    Global, Meaning, MemberError, ReadNames, Undefined, globals, globals_again, names_limit,
-};
+use super::meaning::{Global, Meaning, Undefined, globals, names_limit};
 use super::names::Names;
+use super::read::{ReadGlobal, ReadMember};
 use super::table::Hash;
 use super::taken::Taken;
 use crate::model::name_numbers::NameNumbers;
@@ -12,6 +11,7 @@ use crate::plan::groups::{is_comdat, signature};
 use crate::plan::symbols::is_of_layout;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use elf_core::{File, Name, SymbolTable};
 
 /// The global names that the objects of a link miss so far, and those that they have as common symbols only.
@@ -23,8 +23,8 @@ use elf_core::{File, Name, SymbolTable};
 /// let mut undefined = UndefinedSymbols::new();
 /// undefined.require("foo".into()); // and `undefined.add(&file)?` for every object
 /// let archive = MemberIndex::new(vec![include_bytes!("../../../fixtures/x86_64/elftest.o")])?;
-/// assert_eq!(undefined.search(&archive)?, [0]);
-/// assert_eq!(undefined.search(&archive)?, [], "nothing is missing any more");
+/// assert_eq!(undefined.search(&archive), [0]);
+/// assert_eq!(undefined.search(&archive), [], "nothing is missing any more");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, Default)]
@@ -43,6 +43,7 @@ pub struct UndefinedSymbols {
 #[derive(Clone, Copy, Debug)]
 struct Entered {
     number: u32,
+    hash: Hash,
     /// How many had been entered before it.
     before: usize,
 }
@@ -81,46 +82,53 @@ impl UndefinedSymbols {
     /// # Errors
     /// If its symbols are damaged, or their names longer than [`names_limit`] allows. What was read before that is entered.
     pub fn add(&mut self, file: &File<'_>) -> Result<(), elf_core::Error> {
-        self.add_read(file, None)
-    }
-
-    /// The same of an object of which some names may have been read, and found to be short enough.
-    fn add_read(
-        &mut self,
-        file: &File<'_>,
-        read: Option<ReadNames<'_>>,
-    ) -> Result<(), elf_core::Error> {
-        let added = self.enter_all(file, read);
+        let added = self.enter_all(file);
         if added.is_err() {
             self.numbers.damaged();
         }
         added
     }
 
-    fn enter_all(
-        &mut self,
-        file: &File<'_>,
-        read: Option<ReadNames<'_>>,
-    ) -> Result<(), elf_core::Error> {
+    fn enter_all(&mut self, file: &File<'_>) -> Result<(), elf_core::Error> {
         let table = file.symbol_table()?;
         self.numbers.begin(table.map_or(0, |table| table.len()));
         if let Some(table) = &table {
-            let each = |global: Global<'_>| {
-                let number = self.enter(&global);
-                self.numbers.have_versions |= global.version.is_some();
-                self.numbers.symbol(global.index, number);
+            table.check_names(names_limit(file.bytes().len() as u64))?;
+            globals(table, |global| {
+                self.enter_global(&global);
                 Ok(())
-            };
-            match read {
-                Some(read) => globals_again(table, read, each)?,
-                None => {
-                    table.check_names(names_limit(file.bytes().len() as u64))?;
-                    globals(table, each)?;
-                }
-            }
+            })?;
         }
         self.enter_groups(file, table.as_ref());
         Ok(())
+    }
+
+    /// Enters a member of an archive that is part of the link now, as it was read.
+    fn add_member(&mut self, bytes: &[u8], read: ReadMember<'_>) {
+        self.numbers.begin(read.symbol_count);
+        for global in read.globals {
+            let &ReadGlobal { index, hash, meaning, .. } = global;
+            let name = global.name(bytes);
+            let version = if read.have_versions { name.version() } else { None };
+            self.enter_global(&Global { index, name, hash, meaning, version });
+        }
+        for group in read.groups {
+            let number = group.symbol.and_then(|symbol| self.numbers.of_last(symbol));
+            match number.or_else(|| Some(self.names.number(group.signature(bytes)?))) {
+                Some(number) => self.numbers.group(group.section, number),
+                None => self.numbers.damaged(),
+            }
+        }
+        if read.is_damaged {
+            self.numbers.damaged();
+        }
+    }
+
+    /// Enters a symbol of the last object.
+    fn enter_global(&mut self, global: &Global<'_>) {
+        let number = self.enter(global);
+        self.numbers.have_versions |= global.version.is_some();
+        self.numbers.symbol(global.index, number);
     }
 
     /// Enters the names that are signatures of COMDAT groups of the last object.
@@ -153,47 +161,36 @@ impl UndefinedSymbols {
 
     /// Takes out of an archive the members that define what is missing here, and what those miss in turn: as linkers do where the
     /// archive stands among the objects. Gives their numbers in the order in which they join the link.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add), of a member.
-    pub fn search<B: AsRef<[u8]>>(
-        &mut self,
-        archive: &MemberIndex<B>,
-    ) -> Result<Vec<usize>, MemberError> {
+    pub fn search<B: AsRef<[u8]>>(&mut self, archive: &MemberIndex<B>) -> Vec<usize> {
         self.search_again(archive, &mut Taken::new())
     }
 
     /// The same for an archive of which some members are part of the link already: for archives that need each other and are searched in
     /// turn until none has more (`--start-group` of linkers). Those that join are added to `taken`. Names that the archive was asked for
     /// before, it is not asked for again.
-    ///
-    /// # Errors
-    /// As [`add`](Self::add), of a member.
     pub fn search_again<B: AsRef<[u8]>>(
         &mut self,
         archive: &MemberIndex<B>,
         taken: &mut Taken,
-    ) -> Result<Vec<usize>, MemberError> {
+    ) -> Vec<usize> {
         let mut order = Vec::new();
         let Taken { members: taken, asked } = taken;
         let before = taken.clone();
-        let find = |names: &Names, number, why, last: Option<&usize>| {
-            let (hash, name) = (names.hash(number), names.get(number));
-            let member = archive.definer_by(hash, name, why, last.copied());
+        let find = |names: &Names, &Entered { number, hash, .. }: &_, why, last: Option<&usize>| {
+            let member = archive.definer_by(hash, || names.get(number), why, last.copied());
             member.filter(|member| !before.contains(member))
         };
         let from = self.queue.partition_point(|name| name.before < *asked);
-        self.extract_by_number(from, find, |undefined, member| {
+        let take = |undefined: &mut Self, member| {
             taken.insert(member);
             order.push(member);
-            let Some(bytes) = archive.members().get(member) else { return Ok(()) };
-            let read = Some(archive.names_of(member));
-            let added =
-                File::parse(bytes.as_ref()).and_then(|file| undefined.add_read(&file, read));
-            added.map_err(|error| MemberError { member, error })
-        })?;
+            let (bytes, read) = archive.member(member);
+            undefined.add_member(bytes, read);
+            Ok::<_, Infallible>(())
+        };
+        let Ok(()) = self.extract_by_number(from, find, take);
         *asked = self.entered;
-        Ok(order)
+        order
     }
 
     /// Takes members of several archives, or of whatever else has objects for names.
@@ -211,8 +208,9 @@ impl UndefinedSymbols {
         mut find: impl FnMut(Name<'_>, Undefined, Option<&M>) -> Option<M>,
         take: impl FnMut(&mut Self, M) -> Result<(), E>,
     ) -> Result<(), E> {
-        let find =
-            |names: &Names, number, why, last: Option<&M>| find(names.get(number), why, last);
+        let find = |names: &Names, name: &Entered, why, last: Option<&M>| {
+            find(names.get(name.number), why, last)
+        };
         self.extract_by_number(0, find, take)
     }
 
@@ -220,17 +218,18 @@ impl UndefinedSymbols {
     fn extract_by_number<M: Clone + Ord, E>(
         &mut self,
         mut position: usize,
-        mut find: impl FnMut(&Names, u32, Undefined, Option<&M>) -> Option<M>,
+        mut find: impl FnMut(&Names, &Entered, Undefined, Option<&M>) -> Option<M>,
         mut take: impl FnMut(&mut Self, M) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut asked_for: BTreeMap<M, Vec<(u32, Undefined)>> = BTreeMap::new();
         let mut taken = BTreeSet::new();
         let mut last: Option<M> = None;
         loop {
-            while let Some(&Entered { number, .. }) = self.queue.get(position) {
+            while let Some(name) = self.queue.get(position) {
                 position = position.saturating_add(1);
+                let number = name.number;
                 let Some(why) = wanted(&self.states, number) else { continue };
-                let member = find(&self.names, number, why, last.as_ref());
+                let member = find(&self.names, name, why, last.as_ref());
                 if let Some(member) = member.filter(|member| !taken.contains(member)) {
                     asked_for.entry(member).or_default().push((number, why));
                 }
@@ -280,8 +279,10 @@ impl UndefinedSymbols {
 
     fn number(&mut self, hash: Hash, name: Name<'_>) -> u32 {
         let number = self.names.number_by(hash, name);
-        // signatures of groups have numbers, too
-        self.states.resize(self.names.len(), State::Unknown);
+        if number as usize >= self.states.len() {
+            // signatures of groups have numbers, too
+            self.states.resize(self.names.len(), State::Unknown);
+        }
         number
     }
 
@@ -298,7 +299,8 @@ impl UndefinedSymbols {
         let is_new = next != *state && matches!(next, State::Missing | State::Common);
         *state = next;
         if is_new {
-            self.queue.push(Entered { number, before: self.entered });
+            let hash = self.names.hash(number);
+            self.queue.push(Entered { number, hash, before: self.entered });
             self.entered = self.entered.saturating_add(1);
         }
     }

@@ -125,17 +125,22 @@ impl<A: Arch> Layout<'_, '_, A> {
         image: &mut ImagePart<'_>,
         is_wanted: fn(&SectionSlot) -> bool,
     ) -> Result<(), Error> {
-        for (number, file) in (0..usize::MAX).zip(self.files) {
-            let first = self.objects.get(number).map_or(0, |object| object.first_section);
-            let slots = self.sections.get(first..).unwrap_or_default();
-            let mut slots = (0..u32::MAX).zip(slots);
+        let has_any = |number: &usize| self.section_slots(*number).iter().any(is_wanted);
+        let objects = || (0..self.files.len()).filter(has_any);
+        for number in objects() {
+            let Some(file) = self.files.get(number) else { continue };
+            let mut slots = (0..u32::MAX).zip(self.section_slots(number));
             file.sections().try_for_each(|header| {
                 let Some((index, slot)) = slots.next() else { return Ok(()) };
-                let is_there = header.r#type != SHT_NOBITS && slot.size > 0 && is_wanted(slot);
+                // headers of what is elsewhere are not read
+                let is_there = slot.size > 0 && is_wanted(slot);
                 let Some(offset) = self.offset_of(slot).filter(|_| is_there) else {
                     return Ok(());
                 };
                 let Some(place) = image.at(offset, slot.size) else { return Ok(()) };
+                if header.r#type == SHT_NOBITS {
+                    return Ok(());
+                }
                 let data = file.section_data(&header).map_err(Error::elf(number, index))?;
                 let edits = slot.edits::<A>(self.edits);
                 if !edits.is_empty() {
@@ -147,7 +152,7 @@ impl<A: Arch> Layout<'_, '_, A> {
                 Ok(())
             })?;
         }
-        (0..self.files.len()).try_for_each(|number| self.relocate(number, image, is_wanted))
+        objects().try_for_each(|number| self.relocate(number, image, is_wanted))
     }
 
     /// Applies all relocations of one object.

@@ -137,6 +137,15 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         self.sections.get(at)
     }
 
+    /// The slots of the sections of object `object`.
+    pub(crate) fn section_slots(&self, object: usize) -> &[SectionSlot] {
+        let of = |object: &ObjectSlot<'_>| {
+            let slots = self.sections.get(object.first_section..)?;
+            slots.get(..object.section_count as usize)
+        };
+        self.objects.get(object).and_then(of).unwrap_or_default()
+    }
+
     /// Definitions that the image has a GOT entry, a stub or a copy for, among others, with their numbers.
     pub(crate) fn special_definitions(&self) -> impl Iterator<Item = (u32, &SymbolSlot)> {
         self.found.special.of(self.symbols).filter(|(id, slot)| slot.definition == *id)

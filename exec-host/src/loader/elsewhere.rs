@@ -20,19 +20,20 @@ impl Loader {
     ) -> Result<(LinkedImage, Box<dyn ImageMemory>), Error> {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = LoadSymbols::new(&mut symbols);
-        let (_, linked) = self.link_all(&objects, &mut links, (false, None), |layout, links| {
-            let (size, alignment, limit) = (layout.size(), layout.alignment(), layout.limit());
-            let refused = |cause| Error::Map { size, cause };
-            let needed = MemoryRequirements { size, alignment, limit };
-            let mut memory = source.reserve(&needed).map_err(refused)?;
-            let image = LinkedImage::new(layout, memory.address(), links)?;
-            let place = memory.bytes_mut().get_mut(..image.bytes().len());
-            let place = place.ok_or(Error::OutOfMemory { size })?;
-            place.copy_from_slice(image.bytes());
-            let segments: Vec<_> = image.segments().collect();
-            memory.protect(&segments).map_err(refused)?;
-            Ok((image, memory))
-        })?;
+        let (_, linked) =
+            self.link_all(&objects, &mut links, (false, None), |layout, notable, links| {
+                let (size, alignment, limit) = (layout.size(), layout.alignment(), layout.limit());
+                let refused = |cause| Error::Map { size, cause };
+                let needed = MemoryRequirements { size, alignment, limit };
+                let mut memory = source.reserve(&needed).map_err(refused)?;
+                let image = LinkedImage::new(layout, notable, memory.address(), links)?;
+                let place = memory.bytes_mut().get_mut(..image.bytes().len());
+                let place = place.ok_or(Error::OutOfMemory { size })?;
+                place.copy_from_slice(image.bytes());
+                let segments: Vec<_> = image.segments().collect();
+                memory.protect(&segments).map_err(refused)?;
+                Ok((image, memory))
+            })?;
         Ok(linked)
     }
 }

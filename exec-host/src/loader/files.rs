@@ -4,14 +4,16 @@ use crate::Host;
 use crate::at_once::processors;
 use crate::budget;
 use crate::error::Error;
-use elf_core::{
-    ApplyErrorKind, Arch as _, File, Foreign, Name, Role, SectionFlags, SectionHeader, find,
-};
+use crate::notable::{Notable, Own};
+use elf_core::{ApplyErrorKind, Arch as _, File, Foreign, Name, Role, find};
 use elf_layout::ErrorKind;
 use exec_core::threads::on_threads;
 
-/// What code asks of the stack.
-const STACK_NOTE: &[u8] = b".note.GNU-stack";
+/// The objects of a load.
+pub(super) struct Objects<'a> {
+    pub(super) files: Vec<File<'a>>,
+    pub(super) notable: Notable,
+}
 
 /// The name of the symbol that a relocation of the objects does not reach, and whether the place takes its address, not a distance.
 pub(super) fn out_of_reach<'a, B: AsRef<[u8]>>(
@@ -30,11 +32,12 @@ pub(super) fn out_of_reach<'a, B: AsRef<[u8]>>(
 }
 
 /// The headers of all objects, which are checked on all processors if there are many.
-pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
+pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Objects<'a>, Error> {
     /// So many are taken at once.
     const MANY: usize = 64;
     if objects.len() <= MANY {
-        return (0..).zip(objects).map(parse_one).collect();
+        let found = (0..).zip(objects).map(parse_one);
+        return found.collect();
     }
     let mut found: Vec<_> = objects.iter().map(|_| None).collect();
     let parts = (0..).step_by(MANY).zip(objects.chunks(MANY)).zip(found.chunks_mut(MANY));
@@ -48,8 +51,15 @@ pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
     found.into_iter().flatten().collect()
 }
 
-/// The headers of an object.
-fn parse_one<'a>((object, bytes): (usize, &&'a [u8])) -> Result<File<'a>, Error> {
+impl<'a> FromIterator<(File<'a>, Own)> for Objects<'a> {
+    fn from_iter<I: IntoIterator<Item = (File<'a>, Own)>>(objects: I) -> Self {
+        let (files, own): (Vec<_>, Vec<_>) = objects.into_iter().unzip();
+        Self { files, notable: own.into_iter().collect() }
+    }
+}
+
+/// The headers of an object, and what it has that few have.
+fn parse_one<'a>((object, bytes): (usize, &&'a [u8])) -> Result<(File<'a>, Own), Error> {
     let damaged = |error| Error::Elf { object, error };
     let file = File::parse(bytes).map_err(|error| damaged(Foreign::explain(bytes, error)))?;
     Foreign::check_lto(&file).map_err(damaged)?;
@@ -58,21 +68,5 @@ fn parse_one<'a>((object, bytes): (usize, &&'a [u8])) -> Result<File<'a>, Error>
         return Err(Error::ByteOrder { object });
     }
     budget::check_names(object, &file)?;
-    Ok(file)
-}
-
-/// Fails for code that writes instructions on the stack, and jumps to them there: stacks of this process are not to be executed.
-pub(super) fn check_stack(files: &[File<'_>]) -> Result<(), Error> {
-    for (object, file) in files.iter().enumerate() {
-        let asks = |section: &SectionHeader| {
-            let is_code = section.flags.contains(SectionFlags::EXECINSTR);
-            is_code
-                && !section.flags.contains(SectionFlags::ALLOC)
-                && file.section_name(section).is_ok_and(|name| name.as_bytes() == STACK_NOTE)
-        };
-        if let Some((section, _)) = (0..).zip(file.sections()).find(|(_, section)| asks(section)) {
-            return Err(Error::ExecutableStack { object, section, name: Box::default() });
-        }
-    }
-    Ok(())
+    Ok((file, Own::of(&file)))
 }

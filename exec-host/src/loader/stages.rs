@@ -11,6 +11,7 @@ use crate::fragments::Fragments;
 use crate::initialize::Calls;
 use crate::memory::Mapping;
 use crate::module::Parts;
+use crate::notable::Notable;
 use crate::observer::{Loaded, Observed, Observer};
 use crate::resolvers::Resolvers;
 use crate::switches::Switches;
@@ -30,55 +31,52 @@ pub(super) struct Allocated<'l> {
     threads: Option<Box<Threads>>,
 }
 
-/// The image is in its memory, complete and checked, which is writable still.
+/// The image is in its memory, which is writable still.
 pub(super) struct Relocated<'l> {
     allocated: Allocated<'l>,
     code: Vec<Range<u64>>,
-    calls: Calls,
-    contents: Contents,
-    placed: Sections,
     fragments: Fragments,
+}
+
+/// The image is checked as well.
+pub(super) struct Checked<'l> {
+    relocated: Relocated<'l>,
+    calls: Calls,
     resolvers: Resolvers,
     switches: Switches,
 }
 
-/// Where the sections of the objects are.
-struct Sections {
+/// What the module of a load knows of it.
+pub(super) struct Contents {
+    globals: Vec<Box<[u64]>>,
     sections: Vec<Box<[Placed]>>,
     moved: Vec<Box<[(u64, u64)]>>,
-}
-
-/// What the module of a load knows of it.
-struct Contents {
-    globals: Vec<Box<[u64]>>,
     segments: Box<[(Range<u64>, SegmentFlags)]>,
-    variables: Vec<(Box<[u8]>, External)>,
     /// If its code looks for names when it runs.
     names: Option<Names>,
 }
 
 impl Contents {
-    /// Of an image at `base`.
-    fn of(
+    /// Of an image at `base`, with these thread-local variables.
+    pub(super) fn of(
         layout: &Layout<'_, '_, Host>,
         base: u64,
-        code: &[Range<u64>],
-        threads: Option<&Threads>,
+        variables: &[(Box<[u8]>, External)],
         looks_up: bool,
     ) -> Self {
-        let variables = threads.map(|own| threads::exports(layout, own)).unwrap_or_default();
         let (globals, segments) = (globals(layout, base), segments(layout, base));
         let names = looks_up.then(|| {
             let objects = layout.files().iter().map(|file| file.bytes());
-            let exports = Exports::collect(objects, &globals, code, &variables);
+            let exports = Exports::collect(objects, &globals, &code(layout, base), variables);
             Names::new(exports, &segments)
         });
-        Self { globals, segments, variables, names }
+        let (sections, moved) = (sections(layout, base), moved(layout, base));
+        Self { globals, sections, moved, segments, names }
     }
 }
 
 /// The segments have their permissions.
-pub(super) struct Protected<'l>(Relocated<'l>);
+pub(super) struct Protected<'l>(Checked<'l>);
 
 /// Unwinders and observers know the load. They forget it before the memory goes.
 pub(super) struct Registered<'l> {
@@ -108,63 +106,64 @@ impl<'l> Allocated<'l> {
         Ok(Self { layout, memory, threads })
     }
 
-    /// Copies the sections and relocates them, then checks what will be called, and what unwinders will read.
+    /// The layout, and the address of its image.
+    pub(super) fn image(&self) -> (&'l Layout<'l, 'l, Host>, u64) {
+        (self.layout, self.memory.address())
+    }
+
+    /// The thread-local variables of `objects` that later loads may use, by name.
+    pub(super) fn variables(&self, objects: &[usize]) -> Vec<(Box<[u8]>, External)> {
+        let own = self.threads.as_deref();
+        own.map(|own| threads::exports(self.layout, objects, own)).unwrap_or_default()
+    }
+
+    /// Copies the sections and relocates them.
     ///
     /// # Errors
-    /// [`Error::Layout`], [`Error::Fragment`], [`Error::Initializer`], [`Error::Unwinding`].
-    pub(super) fn relocate(mut self, links: &mut LoadSymbols<'_>) -> Result<Relocated<'l>, Error> {
-        let Self { layout, memory, threads } = &mut self;
-        let threads = threads.as_deref();
-        let (layout, base) = (*layout, memory.address());
+    /// [`Error::Layout`], [`Error::Fragment`].
+    pub(super) fn relocate(
+        mut self,
+        notable: &Notable,
+        links: &mut LoadSymbols<'_>,
+    ) -> Result<Relocated<'l>, Error> {
+        let (layout, base) = self.image();
         let bytes = layout.files().iter().map(|file| file.bytes().len() as u64).sum();
-        let worth = memory.worth_bringing_in(layout.segments(), bytes);
-        let image = memory.bytes_mut();
+        let worth = self.memory.worth_bringing_in(layout.segments(), bytes);
+        let image = self.memory.bytes_mut();
         at_once::write(layout, image, base, &worth)?;
         copy_constants(layout, image, links);
-        let code = code(layout, base);
-        let fragments = Fragments::collect(layout, image, base)?;
-        let image = &*image;
-        let looks_up = links.looks_up();
-        let ((unwinding, placed), (calls, contents)) = at_once::beside(
-            layout,
-            || {
-                let unwinding = unwind::check(layout, image, base, &code);
-                let (sections, moved) = (sections(layout, base), moved(layout, base));
-                (unwinding, Sections { sections, moved })
-            },
-            || {
-                let calls = Calls::collect(layout, image, base, &code);
-                (calls, Contents::of(layout, base, &code, threads, looks_up))
-            },
-        );
-        let calls = calls?;
-        unwinding?;
+        let fragments = Fragments::collect(layout, &notable.fragments, image, base)?;
+        Ok(Relocated { allocated: self, code: code(layout, base), fragments })
+    }
+}
+
+impl<'l> Relocated<'l> {
+    /// Checks what will be called, and what unwinders will read.
+    ///
+    /// # Errors
+    /// [`Error::Initializer`], [`Error::Unwinding`].
+    pub(super) fn check(mut self, notable: &Notable) -> Result<Checked<'l>, Error> {
+        let (layout, base) = self.allocated.image();
+        let (image, code) = (&*self.allocated.memory.bytes_mut(), &self.code);
+        let calls = Calls::collect(layout, &notable.calls, image, base, code)?;
+        unwind::check(layout, image, base, code)?;
         let resolvers = Resolvers::collect(layout, base);
         let switches = if layout.options().replaceable_functions {
             Switches::collect(layout, base)
         } else {
             Switches::default()
         };
-        Ok(Relocated {
-            allocated: self,
-            code,
-            calls,
-            contents,
-            placed,
-            fragments,
-            resolvers,
-            switches,
-        })
+        Ok(Checked { relocated: self, calls, resolvers, switches })
     }
 }
 
-impl<'l> Relocated<'l> {
+impl<'l> Checked<'l> {
     /// Gives the segments their permissions; words that resolvers are to fill stay writable up to then.
     ///
     /// # Errors
     /// [`Error::WriteExecute`], [`Error::Map`].
     pub(super) fn protect(mut self) -> Result<Protected<'l>, Error> {
-        let Allocated { layout, memory, .. } = &mut self.allocated;
+        let Allocated { layout, memory, .. } = &mut self.relocated.allocated;
         let late = (!self.resolvers.are_none()).then(|| layout.got().0);
         memory.protect(layout.segments(), late)?;
         Ok(Protected(self))
@@ -177,7 +176,8 @@ impl<'l> Protected<'l> {
     /// # Errors
     /// [`Error::Observer`].
     pub(super) fn register(self, observers: &[Arc<dyn Observer>]) -> Result<Registered<'l>, Error> {
-        let Relocated { allocated: Allocated { layout, memory, threads }, code, .. } = &self.0;
+        let Relocated { allocated, code, .. } = &self.0.relocated;
+        let Allocated { layout, memory, threads } = allocated;
         let tables = unwind::tables(layout, memory.address());
         let extent = Extent {
             segments: segments(layout, memory.address()),
@@ -196,13 +196,17 @@ impl<'l> Protected<'l> {
 
 impl Registered<'_> {
     /// What of it stays when the layout is gone, with what the load has asked `links` for.
-    pub(super) fn into_parts(self, links: &mut LoadSymbols<'_>) -> Parts {
-        let Self { observed, unwinding, protected: Protected(relocated) } = self;
-        let Relocated { allocated, code, calls, contents, placed, fragments, resolvers, switches } =
-            relocated;
+    pub(super) fn into_parts(
+        self,
+        contents: Contents,
+        variables: Vec<(Box<[u8]>, External)>,
+        links: &mut LoadSymbols<'_>,
+    ) -> Parts {
+        let Self { observed, unwinding, protected: Protected(checked) } = self;
+        let Checked { relocated, calls, resolvers, switches } = checked;
+        let Relocated { allocated, code, fragments } = relocated;
         let Allocated { memory, threads, .. } = allocated;
-        let Contents { globals, segments, variables, names } = contents;
-        let Sections { sections, moved } = placed;
+        let Contents { globals, sections, moved, segments, names } = contents;
         let names = names.map(|names| names.enter(&segments));
         Parts {
             names,

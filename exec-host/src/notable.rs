@@ -1,0 +1,74 @@
+//! What few objects have, found once, when their headers are read: who wants it looks into those objects alone.
+
+use crate::{fragments, initialize};
+use elf_core::{File, SectionFlags, SectionHeader};
+
+/// What code asks of the stack.
+const STACK_NOTE: &[u8] = b".note.GNU-stack";
+
+/// What an object has that few have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Own {
+    fragments: bool,
+    calls: bool,
+    variables: bool,
+    stack: Option<u32>,
+}
+
+impl Own {
+    /// What a file has.
+    pub(crate) fn of(file: &File<'_>) -> Self {
+        let (mut own, mut index) = (Self::default(), 0u32);
+        let names = file.section_names().as_bytes();
+        for header in file.sections() {
+            let name = || names.get(header.name as usize..).unwrap_or_default();
+            own.fragments |= fragments::is_one(&header, name);
+            own.calls |= initialize::may_have_calls(&header, name);
+            own.variables |= header.flags.contains(SectionFlags::TLS);
+            if own.stack.is_none() && is_executable_stack(file, &header) {
+                own.stack = Some(index);
+            }
+            index = index.wrapping_add(1);
+        }
+        own
+    }
+}
+
+/// Whether a section says that code writes instructions on the stack, and jumps to them there.
+fn is_executable_stack(file: &File<'_>, header: &SectionHeader) -> bool {
+    let is_code = header.flags.contains(SectionFlags::EXECINSTR);
+    is_code
+        && !header.flags.contains(SectionFlags::ALLOC)
+        && file.section_name(header).is_ok_and(|name| name.as_bytes() == STACK_NOTE)
+}
+
+/// Numbers of the objects that have it.
+#[derive(Debug, Default)]
+pub(crate) struct Notable {
+    /// Sections named `.init` or `.fini`.
+    pub(crate) fragments: Vec<usize>,
+    /// Arrays of constructors or destructors.
+    pub(crate) calls: Vec<usize>,
+    /// Thread-local variables.
+    pub(crate) variables: Vec<usize>,
+    /// The first that wants its stack executable, and the section that says so.
+    pub(crate) stack: Option<(usize, u32)>,
+}
+
+impl FromIterator<Own> for Notable {
+    fn from_iter<I: IntoIterator<Item = Own>>(objects: I) -> Self {
+        let mut notable = Self::default();
+        for (object, own) in objects.into_iter().enumerate() {
+            let lists = [
+                (&mut notable.fragments, own.fragments),
+                (&mut notable.calls, own.calls),
+                (&mut notable.variables, own.variables),
+            ];
+            for (list, _) in lists.into_iter().filter(|(_, has)| *has) {
+                list.push(object);
+            }
+            notable.stack = notable.stack.or_else(|| Some((object, own.stack?)));
+        }
+        notable
+    }
+}
