@@ -35,6 +35,13 @@ impl Names {
         self.hashes.get(number as usize).copied().unwrap_or_default()
     }
 
+    /// The number of the first name with this hash, which is most probably the only one. To ask for many at once is faster than for one at a
+    /// time: what processors have to fetch for one does not wait for what they fetch for another.
+    #[inline]
+    pub(super) fn candidate(&self, hash: Hash) -> Option<u32> {
+        self.table.candidate(hash)
+    }
+
     /// The number of a name, a new one if it has none yet.
     pub(super) fn number(&mut self, wanted: Name<'_>) -> u32 {
         self.number_by(Hash::of(wanted), wanted)

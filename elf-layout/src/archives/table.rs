@@ -50,6 +50,12 @@ impl HashTable {
         }
     }
 
+    /// The number of the first name with this hash.
+    #[inline]
+    pub(super) fn candidate(&self, hash: Hash) -> Option<u32> {
+        self.find(hash, |_| true)
+    }
+
     /// The same, or else `number`, which is inserted.
     pub(super) fn find_or_insert(
         &mut self,

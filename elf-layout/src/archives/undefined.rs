@@ -37,6 +37,8 @@ pub struct UndefinedSymbols {
     /// How many have been entered there.
     entered: usize,
     numbers: NameNumbers,
+    /// Numbers that names of a member may have.
+    candidates: Vec<Option<u32>>,
 }
 
 /// A name that became undefined, or common.
@@ -68,13 +70,15 @@ impl UndefinedSymbols {
             queue: Vec::new(),
             entered: 0,
             numbers: NameNumbers::new(),
+            candidates: Vec::new(),
         }
     }
 
     /// Makes a name missing from the start (`--undefined` of linkers).
     pub fn require(&mut self, name: Name<'_>) {
         let (hash, version) = (Hash::of(name), name.version());
-        self.enter(&Global { index: 0, name, hash, meaning: Meaning::Undefined, version });
+        let number = self.names.number_by(hash, name);
+        self.enter(number, &Global { index: 0, name, hash, meaning: Meaning::Undefined, version });
     }
 
     /// Enters the symbols of an object that is part of the link.
@@ -95,7 +99,8 @@ impl UndefinedSymbols {
         if let Some(table) = &table {
             table.check_names(names_limit(file.bytes().len() as u64))?;
             globals(table, |global| {
-                self.enter_global(&global);
+                let number = self.names.number_by(global.hash, global.name);
+                self.enter_global(number, &global);
                 Ok(())
             })?;
         }
@@ -106,12 +111,18 @@ impl UndefinedSymbols {
     /// Enters a member of an archive that is part of the link now, as it was read.
     fn add_member(&mut self, bytes: &[u8], read: ReadMember<'_>) {
         self.numbers.begin(read.symbol_count);
-        for global in read.globals {
+        let mut candidates = core::mem::take(&mut self.candidates);
+        candidates.clear();
+        candidates.extend(read.globals.iter().map(|global| self.names.candidate(global.hash)));
+        for (global, candidate) in read.globals.iter().zip(&candidates) {
             let &ReadGlobal { index, hash, meaning, .. } = global;
             let name = global.name(bytes);
             let version = if read.have_versions { name.version() } else { None };
-            self.enter_global(&Global { index, name, hash, meaning, version });
+            let known = candidate.filter(|number| self.names.get(*number) == name);
+            let number = known.unwrap_or_else(|| self.names.number_by(hash, name));
+            self.enter_global(number, &Global { index, name, hash, meaning, version });
         }
+        self.candidates = candidates;
         for group in read.groups {
             let number = group.symbol.and_then(|symbol| self.numbers.of_last(symbol));
             match number.or_else(|| Some(self.names.number(group.signature(bytes)?))) {
@@ -124,9 +135,9 @@ impl UndefinedSymbols {
         }
     }
 
-    /// Enters a symbol of the last object.
-    fn enter_global(&mut self, global: &Global<'_>) {
-        let number = self.enter(global);
+    /// Enters a symbol of the last object, whose name has this number.
+    fn enter_global(&mut self, number: u32, global: &Global<'_>) {
+        self.enter(number, global);
         self.numbers.have_versions |= global.version.is_some();
         self.numbers.symbol(global.index, number);
     }
@@ -250,44 +261,36 @@ impl UndefinedSymbols {
         Ok(())
     }
 
-    /// Enters a symbol of one more object. Gives the number of its name.
-    fn enter(&mut self, global: &Global<'_>) -> u32 {
-        let Global { hash, name, meaning, .. } = *global;
-        let number = self.number(hash, name);
+    /// Enters what a symbol of one more object means, whose name has this number.
+    fn enter(&mut self, number: u32, global: &Global<'_>) {
+        let Global { name, meaning, .. } = *global;
         if is_of_layout(name) {
-            return number;
+            return;
         }
         let Some((base, version, true)) = global.version else {
-            self.mean(number, meaning);
-            return number;
+            return self.mean(number, meaning);
         };
         let exact = [base.as_bytes(), b"@", version.as_bytes()].concat();
         self.enter_name(Name(&exact), meaning);
         if meaning != Meaning::Undefined {
             self.enter_name(base, meaning);
         }
-        number
     }
 
     /// Enters a name without a default version.
     fn enter_name(&mut self, name: Name<'_>, meaning: Meaning) {
-        let number = self.number(Hash::of(name), name);
+        let number = self.names.number(name);
         if !is_of_layout(name) {
             self.mean(number, meaning);
         }
     }
 
-    fn number(&mut self, hash: Hash, name: Name<'_>) -> u32 {
-        let number = self.names.number_by(hash, name);
+    /// Brings what is known of a name together with what one more object says.
+    fn mean(&mut self, number: u32, meaning: Meaning) {
         if number as usize >= self.states.len() {
             // signatures of groups have numbers, too
             self.states.resize(self.names.len(), State::Unknown);
         }
-        number
-    }
-
-    /// Brings what is known of a name together with what one more object says.
-    fn mean(&mut self, number: u32, meaning: Meaning) {
         let Some(state) = self.states.get_mut(number as usize) else { return };
         let next = match (meaning, *state) {
             (Meaning::WeakReference, state) => state,
