@@ -4,6 +4,8 @@ use crate::Host;
 use crate::error::Error;
 use crate::memory;
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering};
+use elf_core::File;
 use elf_layout::{ImagePart, Layout};
 use exec_core::sync::OnceLock;
 use exec_core::threads::on_threads;
@@ -43,7 +45,12 @@ pub(crate) fn write(
 
 /// How many threads are worth making for the objects of a layout, this one among them.
 fn threads(layout: &Layout<'_, '_, Host>) -> usize {
-    let bytes: u64 = layout.files().iter().map(|file| file.bytes().len() as u64).sum();
+    threads_for(layout.files())
+}
+
+/// The same for objects.
+pub(crate) fn threads_for(files: &[File<'_>]) -> usize {
+    let bytes: u64 = files.iter().map(|file| file.bytes().len() as u64).sum();
     let share = usize::try_from(bytes / SHARE).unwrap_or(usize::MAX);
     if share < 2 { 1 } else { processors().min(share) }
 }
@@ -64,6 +71,21 @@ pub(crate) fn beside<T: Send, R>(
         // without a thread this one does it
         let other = thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(other);
         (other, own)
+    })
+}
+
+/// Does something, and meanwhile in another thread something else, if there is that and a thread; it is told when it shall end.
+pub(crate) fn meanwhile<T: Send, R>(
+    other: Option<impl FnOnce(&AtomicBool) -> T + Send>,
+    own: impl FnOnce() -> R,
+) -> (Option<T>, R) {
+    let Some(other) = other else { return (None, own()) };
+    let shall_end = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().spawn_scoped(scope, || other(&shall_end));
+        let own = own();
+        shall_end.store(true, Ordering::Relaxed);
+        (thread.ok().and_then(|thread| thread.join().ok()), own)
     })
 }
 

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::external::External;
 use crate::image::LinkedImage;
 use crate::memory::{
-    CodeArena, HUGE_PAGE, MappingOptions, MemoryRequirements, MemorySource, SPREAD, Spare,
+    CodeArena, HUGE_PAGE, Mapping, MappingOptions, MemoryRequirements, MemorySource, SPREAD, Spare,
 };
 use crate::module::{Module, Parts};
 use crate::notable::Notable;
@@ -20,6 +20,7 @@ use crate::observer::Observer;
 use crate::symbols::{LoadSymbols, SharedBytes, Symbols, from_fn};
 use crate::threads::{self, initial_exec};
 use crate::words;
+use core::sync::atomic::AtomicBool;
 use elf_core::{File, Name};
 use elf_layout::archives::NameNumbers;
 use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
@@ -70,6 +71,13 @@ struct How<'n> {
     in_arena: bool,
     /// If it is known which names are one.
     numbers: Option<&'n NameNumbers>,
+}
+
+/// What is there beside a layout, once the objects are laid out.
+struct Found {
+    notable: Notable,
+    /// Memory that the image may get.
+    memory: Option<Mapping>,
 }
 
 /// Objects that sources of symbols gave.
@@ -206,9 +214,9 @@ impl Loader {
             let mut links = LoadSymbols::to_process(&mut symbols);
             let mut limit = None;
             let how = (in_arena, numbers);
-            let linked = self.link_all(&objects, &mut links, how, |layout, notable, links| {
+            let linked = self.link_all(&objects, &mut links, how, |layout, found, links| {
                 limit = layout.limit();
-                self.place(layout, notable, links)
+                self.place(layout, found, links)
             });
             let error = match linked {
                 Ok((joined, parts)) => return Ok(Module::new(objects, joined, parts)),
@@ -247,13 +255,13 @@ impl Loader {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = LoadSymbols::new(&mut symbols);
         let (_, image) =
-            self.link_all(&objects, &mut links, (false, None), |layout, notable, links| {
+            self.link_all(&objects, &mut links, (false, None), |layout, found, links| {
                 let room = MemoryRequirements {
                     size: layout.size(),
                     alignment: layout.alignment(),
                     limit: layout.limit(),
                 };
-                LinkedImage::new(layout, notable, place(room), links)
+                LinkedImage::new(layout, &found.notable, place(room), links)
             })?;
         Ok(image)
     }
@@ -266,7 +274,7 @@ impl Loader {
         (in_arena, numbers): (bool, Option<&NameNumbers>),
         mut finish: impl FnMut(
             &mut Layout<'_, '_, Host>,
-            &Notable,
+            &mut Found,
             &mut LoadSymbols<'_>,
         ) -> Result<T, Error>,
     ) -> Result<(Joined, T), Error> {
@@ -279,9 +287,14 @@ impl Loader {
         let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
         let in_arena = in_arena && !self.is_replaceable && is_small(&files);
         let how = How { access, in_arena, numbers };
-        let layout = self.plan(&files, &mut slots, how, links);
+        let room = self.room_ahead(&files, &notable, in_arena || !links.are_to_process());
+        let ahead =
+            room.map(|(most, least)| move |end: &AtomicBool| Mapping::ahead(most, least, end));
+        let (memory, layout) =
+            at_once::meanwhile(ahead, || self.plan(&files, &mut slots, how, links));
+        let mut found = Found { notable, memory: memory.flatten() };
         let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
-        let mut finished = finish(&mut layout, &notable, links);
+        let mut finished = finish(&mut layout, &mut found, links);
         if let Err(refused) = &finished
             && access == ThreadLocal::LocalExec
             && threads::may_be_elsewhere(refused)
@@ -292,7 +305,7 @@ impl Loader {
                 let error = threads::why(words::explain(error, &files, links), refused);
                 words::explain(error, &files, links)
             })?;
-            let again = finish(&mut layout, &notable, links);
+            let again = finish(&mut layout, &mut found, links);
             finished = again.map_err(|error| threads::why(error, refused));
             if matches!(finished, Err(Error::NearThreadLocal { .. }))
                 && let Some(done) = self.by_descriptors(&files, in_arena, links, &mut finish)
@@ -313,7 +326,7 @@ impl Loader {
         links: &mut LoadSymbols<'_>,
         finish: &mut impl FnMut(
             &mut Layout<'_, '_, Host>,
-            &Notable,
+            &mut Found,
             &mut LoadSymbols<'_>,
         ) -> Result<T, Error>,
     ) -> Option<T> {
@@ -329,9 +342,31 @@ impl Loader {
         let bytes: Vec<&[u8]> =
             bytes.map(|(file, changed)| changed.as_deref().unwrap_or(file.bytes())).collect();
         let (Objects { files, notable }, mut slots) = (parse(&bytes).ok()?, Slots::new());
+        let mut found = Found { notable, memory: None };
         let how = How { access: ThreadLocal::AsCompiled, in_arena, numbers: None };
         let mut layout = self.plan(&files, &mut slots, how, links).ok()?;
-        finish(&mut layout, &notable, links).ok()
+        finish(&mut layout, &mut found, links).ok()
+    }
+
+    /// How many bytes of memory the image may take, and how many it will fill for certain, if there is enough to do for another thread to
+    /// bring in such memory while the objects are laid out.
+    fn room_ahead(
+        &self,
+        files: &[File<'_>],
+        notable: &Notable,
+        is_elsewhere: bool,
+    ) -> Option<(u64, u64)> {
+        let is_special = is_elsewhere
+            || self.is_dual_mapped
+            || self.is_huge
+            || self.spare.is_some()
+            || self.source.is_some();
+        if is_special || notable.filled < Mapping::LEAST_AHEAD || at_once::threads_for(files) == 1 {
+            return None;
+        }
+        // GOT entries, stubs, and what is between sections
+        let most = notable.loaded.saturating_add(notable.loaded / 4);
+        Some((most, notable.filled))
     }
 
     /// Lays the files out.
@@ -381,14 +416,14 @@ impl Loader {
     fn place(
         &self,
         layout: &mut Layout<'_, '_, Host>,
-        notable: &Notable,
+        Found { notable, memory }: &mut Found,
         links: &mut LoadSymbols<'_>,
     ) -> Result<Parts, Error> {
         // stacks of this process are not to be executed
         if let Some((object, section)) = notable.stack {
             return Err(Error::ExecutableStack { object, section, name: Box::default() });
         }
-        let allocated = self.allocate(layout, links.near())?;
+        let allocated = self.allocate(layout, memory.take(), links.near())?;
         let ((layout, base), variables) =
             (allocated.image(), allocated.variables(&notable.variables));
         let relocated = allocated.relocate(notable, links)?;
@@ -401,10 +436,11 @@ impl Loader {
         Ok(registered?.into_parts(contents, variables, links))
     }
 
-    /// Takes memory for a layout.
+    /// Takes memory for a layout, that which is there `ahead` if it will do.
     fn allocate<'l>(
         &self,
         layout: &'l mut Layout<'_, '_, Host>,
+        ahead: Option<Mapping>,
         near: Option<u64>,
     ) -> Result<Allocated<'l>, Error> {
         if let Some(fixed) = layout.fixed_sections().next() {
@@ -426,7 +462,7 @@ impl Loader {
             spare: self.spare.as_ref(),
             source: self.source.as_deref(),
         };
-        let memory = memory_for(layout, self.arena.as_ref(), &mapping_options)?;
+        let memory = memory_for(layout, self.arena.as_ref(), ahead, &mapping_options)?;
         Allocated::new(layout, memory)
     }
 }

@@ -1,5 +1,6 @@
 //! Memory that is written first and run then, never both at once.
 
+mod ahead;
 mod arena;
 pub(crate) mod bring_in;
 mod dual;
@@ -42,6 +43,8 @@ pub(crate) struct Mapping {
     size: usize,
     /// Size of a page in bytes.
     page: usize,
+    /// Of so many bytes from the start the system has brought in the pages.
+    brought_in: u64,
     /// Where the pages are written, if that is elsewhere.
     alias: Option<Alias>,
     /// Pages that are still writable and shall not stay so.
@@ -216,7 +219,17 @@ impl Mapping {
 
     /// `size` bytes of pages that are mapped at `start`, and ours.
     const fn at(start: *mut u8, size: usize, page: usize) -> Self {
-        Self { start, size, page, alias: None, late: None, spare: None, lease: None, owner: None }
+        Self {
+            start,
+            size,
+            page,
+            brought_in: 0,
+            alias: None,
+            late: None,
+            spare: None,
+            lease: None,
+            owner: None,
+        }
     }
 
     /// `size` bytes, whole pages, at a multiple of `alignment`, below the limit if there is one.

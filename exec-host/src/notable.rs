@@ -1,6 +1,7 @@
 //! What few objects have, found once, when their headers are read: who wants it looks into those objects alone.
 
 use crate::{fragments, initialize};
+use elf_core::names::SHT_NOBITS;
 use elf_core::{File, SectionFlags, SectionHeader};
 
 /// What code asks of the stack.
@@ -13,6 +14,8 @@ pub(crate) struct Own {
     calls: bool,
     variables: bool,
     stack: Option<u32>,
+    loaded: u64,
+    filled: u64,
 }
 
 impl Own {
@@ -25,11 +28,19 @@ impl Own {
             own.fragments |= fragments::is_one(&header, name);
             own.calls |= initialize::may_have_calls(&header, name);
             own.variables |= header.flags.contains(SectionFlags::TLS);
+            if header.flags.contains(SectionFlags::ALLOC) {
+                own.loaded = own.loaded.saturating_add(header.size);
+                let is_filled =
+                    header.r#type != SHT_NOBITS && !header.flags.contains(SectionFlags::GROUP);
+                own.filled = own.filled.saturating_add(if is_filled { header.size } else { 0 });
+            }
             if own.stack.is_none() && is_executable_stack(file, &header) {
                 own.stack = Some(index);
             }
             index = index.wrapping_add(1);
         }
+        // whatever headers say
+        own.filled = own.filled.min(file.bytes().len() as u64);
         own
     }
 }
@@ -53,6 +64,10 @@ pub(crate) struct Notable {
     pub(crate) variables: Vec<usize>,
     /// The first that wants its stack executable, and the section that says so.
     pub(crate) stack: Option<(usize, u32)>,
+    /// Bytes of all sections that are loaded, some of which may be discarded.
+    pub(crate) loaded: u64,
+    /// Bytes of those that are not discarded, and not all zero.
+    pub(crate) filled: u64,
 }
 
 impl FromIterator<Own> for Notable {
@@ -67,6 +82,8 @@ impl FromIterator<Own> for Notable {
             for (list, _) in lists.into_iter().filter(|(_, has)| *has) {
                 list.push(object);
             }
+            notable.loaded = notable.loaded.saturating_add(own.loaded);
+            notable.filled = notable.filled.saturating_add(own.filled);
             notable.stack = notable.stack.or_else(|| Some((object, own.stack?)));
         }
         notable

@@ -164,6 +164,31 @@ fn large_modules_begin_with_a_huge_page() {
     assert_eq!(size, 6 << 20);
 }
 
+/// Memory of images of many MiB is there before it is known how many, where there is a second processor: no more of it than usual is left.
+#[test]
+fn images_of_many_mib() {
+    let source = |name: &str| {
+        let fill = "__asm__(\".section .text\\n .fill 20 << 20, 1, 0x90\");";
+        compile("cc", &["-O1"], &format!("{fill} int {name}(int x) {{ return x + 1; }}"))
+    };
+    let (Some(first), Some(second)) = (source("first"), source("second")) else {
+        println!("skipped: images_of_many_mib: needs cc");
+        return;
+    };
+    let sizes = [false, true].map(|is_dual| {
+        let loader = Loader::new().dual_mapping(is_dual);
+        let module = loader.load([&first.bytes, &second.bytes], Process::new()).unwrap();
+        for name in ["first", "second"] {
+            // SAFETY: `int first(int)`, and the other one.
+            let function = unsafe { module.get::<unsafe extern "C" fn(i32) -> i32>(name).unwrap() };
+            // SAFETY: as above.
+            assert_eq!(unsafe { function(1) }, 2);
+        }
+        module.extent().1
+    });
+    assert_eq!(sizes[0], sizes[1], "the other one is not brought in");
+}
+
 /// Large code is on huge pages if the system gives any, and works in any case; small code takes no more room than usual.
 #[test]
 fn large_code_on_huge_pages() {

@@ -21,12 +21,12 @@ impl Loader {
         let objects: Vec<B> = objects.into_iter().collect();
         let mut links = LoadSymbols::new(&mut symbols);
         let (_, linked) =
-            self.link_all(&objects, &mut links, (false, None), |layout, notable, links| {
+            self.link_all(&objects, &mut links, (false, None), |layout, found, links| {
                 let (size, alignment, limit) = (layout.size(), layout.alignment(), layout.limit());
                 let refused = |cause| Error::Map { size, cause };
                 let needed = MemoryRequirements { size, alignment, limit };
                 let mut memory = source.reserve(&needed).map_err(refused)?;
-                let image = LinkedImage::new(layout, notable, memory.address(), links)?;
+                let image = LinkedImage::new(layout, &found.notable, memory.address(), links)?;
                 let place = memory.bytes_mut().get_mut(..image.bytes().len());
                 let place = place.ok_or(Error::OutOfMemory { size })?;
                 place.copy_from_slice(image.bytes());

@@ -7,14 +7,19 @@ use elf_core::names::{SHN_COMMON, STT_GNU_IFUNC};
 use elf_core::{File, SectionFlags, SegmentFlags};
 use elf_layout::Layout;
 
-/// Memory for a layout: as wished for, or, if it was laid out for an arena, in `arena`, for which its segments are moved.
+/// Memory for a layout: as wished for, that which is there `ahead` if it will do; or, if it was laid out for an arena, in `arena`, for which
+/// its segments are moved.
 pub(super) fn memory_for(
     layout: &mut Layout<'_, '_, Host>,
     arena: Option<&CodeArena>,
+    ahead: Option<Mapping>,
     mapping_options: &MappingOptions<'_>,
 ) -> Result<Mapping, Error> {
     let Some(arena) = arena.filter(|_| layout.options().spread > 0) else {
-        return Mapping::new(mapping_options);
+        return match ahead.and_then(|ahead| ahead.cut_to(mapping_options)) {
+            Some(memory) => Ok(memory),
+            None => Mapping::new(mapping_options),
+        };
     };
     let segments: Vec<_> = layout.segments().collect();
     let write_execute = SegmentFlags::WRITE | SegmentFlags::EXECUTE;

@@ -7,7 +7,7 @@ use elf_layout::Segment;
 use rustix::mm::{Advice, madvise};
 
 impl Mapping {
-    /// Large segments that are only read, of which all pages will be filled. What `most` bytes of objects cannot fill is left alone.
+    /// Large segments that are only read, of which all pages will be filled and are not there yet. What `most` bytes of objects cannot fill is left alone.
     pub(crate) fn worth_bringing_in(
         &self,
         segments: impl Iterator<Item = Segment>,
@@ -19,7 +19,8 @@ impl Mapping {
         }
         let segments = segments.filter(|segment| (LEAST..=most).contains(&segment.size));
         let segments = segments.filter(|segment| !segment.flags.contains(SegmentFlags::WRITE));
-        segments.map(|it| it.offset..it.offset.saturating_add(it.size)).collect()
+        let ranges = segments.map(|it| it.offset..it.offset.saturating_add(it.size));
+        ranges.map(|it| it.start.max(self.brought_in)..it.end).filter(|it| !it.is_empty()).collect()
     }
 }
 
