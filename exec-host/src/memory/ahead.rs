@@ -5,7 +5,7 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use rustix::mm::ProtFlags;
 
 /// So many bytes are brought in at a time: others who map memory have to wait.
-const STEP: u64 = 1 << 20;
+const STEP: u64 = 1 << 18;
 
 impl Mapping {
     /// From how many bytes on that will be written memory is brought in ahead: smaller images may begin with a huge page.
