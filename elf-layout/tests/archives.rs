@@ -226,6 +226,65 @@ fn signatures_of_groups_are_missing_nowhere() {
     assert_eq!(undefined.search(&archive), [1]);
 }
 
+/// What a link knows of members that it takes is what it knows of objects that are added.
+#[test]
+fn members_are_as_if_they_were_added() {
+    let named = |text: &str, says: &[(&str, Says)]| {
+        let mut object = Object::new();
+        let text = object.section(text, CODE, 1, &[0xc3; 16]);
+        for (name, flags) in [("shared", GRP_COMDAT), ("other", GRP_COMDAT), ("no COMDAT", 0)] {
+            let signature = object.weak(name, text, 0);
+            object.group(signature, flags, &[text]);
+        }
+        let own = object.local("own", text, 0);
+        object.group(own, GRP_COMDAT, &[text]);
+        for &(name, says) in says {
+            let _ = match says {
+                Wants => object.undefined(name),
+                _ => object.weak(name, text, 0),
+            };
+        }
+        object.build()
+    };
+    let mut damaged = named(".text.damaged", &[("f4", Data)]);
+    let file = File::parse(&damaged).unwrap();
+    let group = file.sections().iter().position(|it| it.r#type == SHT_GROUP).unwrap();
+    let signature = file.header().section_headers as usize + 64 * group + 44;
+    for is_damaged in [false, true] {
+        let members = vec![
+            named(".text.f0", &[("f0", Data), ("f@@V2", Data), ("f2", Wants)]),
+            b"a text among them".to_vec(),
+            named(".gnu.linkonce.t.f2", &[("f2", Data), ("f0", Wants), ("f", Wants)]),
+            object(&[("f3", Data), ("unnamed", Wants)]),
+            damaged.clone(),
+        ];
+        let archive = MemberIndex::new(members).unwrap();
+        let wanted = ["f2", "f3", "f4"];
+        let [mut taken, mut added] = [(); 2].map(|()| {
+            let mut undefined = UndefinedSymbols::new();
+            wanted.iter().for_each(|name| undefined.require((*name).into()));
+            undefined
+        });
+        let order = taken.search(&archive);
+        assert_eq!(order.iter().copied().collect::<BTreeSet<_>>(), BTreeSet::from([0, 2, 3, 4]));
+        for member in order {
+            added.add(&File::parse(&archive.members()[member]).unwrap()).unwrap();
+        }
+        // signatures of groups came with them
+        let own = object(&[("shared", Data), ("f", Wants), ("f@V2", Wants), ("f@V3", Wants)]);
+        let [taken, added] = [taken, added].map(|mut undefined| {
+            undefined.add(&File::parse(&own).unwrap()).unwrap();
+            let missing = undefined.search(&archive);
+            assert_eq!(missing, []);
+            format!("{:?}", undefined.into_numbers())
+        });
+        assert_eq!(taken, added);
+        assert!(taken.contains("have_versions: true"), "{taken}");
+        assert!(taken.contains(&format!("is_damaged: {is_damaged}")), "{taken}");
+        damaged[signature..][..4].copy_from_slice(&77u32.to_le_bytes());
+    }
+}
+
 #[test]
 fn many_names_and_members() {
     let names: Vec<String> = (0..300).map(|number| format!("name{}", number % 250)).collect();

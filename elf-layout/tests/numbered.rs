@@ -47,6 +47,20 @@ fn numbers_of_other_files_are_not_used() {
     }
 }
 
+/// Names of files that the numbers are of are not read again.
+#[test]
+fn names_that_have_numbers_are_not_read() {
+    let objects = [object("f", &["g"]), object("g", &[]), object("x", &[])];
+    let files = objects.each_ref().map(|bytes| File::parse(bytes).unwrap());
+    let numbers = numbered::numbers(&files[..2]).unwrap();
+    // the other one has another name in the same place
+    let [read, by_number] = both(&[files[0], files[2]], &numbers).map(Result::unwrap);
+    // f and g of the one, x of the other
+    assert_eq!((read.len(), by_number.len()), (5, 5));
+    assert!(read[4].is_some() && read[2] != read[4]);
+    assert_eq!(by_number[2], by_number[4]);
+}
+
 /// The error says what it says without numbers.
 #[test]
 fn what_is_damaged_is_read() {

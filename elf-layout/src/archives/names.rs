@@ -42,6 +42,20 @@ impl Names {
         self.table.candidate(hash)
     }
 
+    /// The number of a name that has this hash, whose candidate that was: a new one if it has none yet.
+    #[inline]
+    pub(super) fn number_at(
+        &mut self,
+        candidate: Option<u32>,
+        hash: Hash,
+        wanted: Name<'_>,
+    ) -> u32 {
+        match candidate.filter(|number| self.get(*number) == wanted) {
+            Some(number) => number,
+            None => self.number_by(hash, wanted),
+        }
+    }
+
     /// The number of a name, a new one if it has none yet.
     pub(super) fn number(&mut self, wanted: Name<'_>) -> u32 {
         self.number_by(Hash::of(wanted), wanted)
@@ -88,5 +102,21 @@ mod tests {
         assert_eq!(names.len(), 1000);
         assert_eq!(names.get(7), "name7");
         assert!(names.get(1000).is_empty());
+    }
+
+    #[test]
+    fn names_of_one_hash_are_told_apart() {
+        let (mut names, hash) = (Names::new(), Hash::of("one".into()));
+        assert_eq!(names.candidate(hash), None);
+        assert_eq!(names.number_at(None, hash, "one".into()), 0);
+        assert_eq!(names.candidate(hash), Some(0));
+        assert_eq!(names.number_at(Some(0), hash, "another".into()), 1);
+        assert_eq!(names.candidate(hash), Some(0));
+        // the candidate of a name that has come meanwhile is nobody
+        for candidate in [None, Some(0), Some(7)] {
+            assert_eq!(names.number_at(candidate, hash, "one".into()), 0);
+            assert_eq!(names.number_at(candidate, hash, "another".into()), 1);
+        }
+        assert_eq!(names.len(), 2);
     }
 }

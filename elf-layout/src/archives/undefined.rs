@@ -118,8 +118,7 @@ impl UndefinedSymbols {
             let &ReadGlobal { index, hash, meaning, .. } = global;
             let name = global.name(bytes);
             let version = if read.have_versions { name.version() } else { None };
-            let known = candidate.filter(|number| self.names.get(*number) == name);
-            let number = known.unwrap_or_else(|| self.names.number_by(hash, name));
+            let number = self.names.number_at(*candidate, hash, name);
             self.enter_global(number, &Global { index, name, hash, meaning, version });
         }
         self.candidates = candidates;
