@@ -238,6 +238,8 @@ fn members_are_as_if_they_were_added() {
         }
         let own = object.local("own", text, 0);
         object.group(own, GRP_COMDAT, &[text]);
+        let section = object.symbol("", STB_GLOBAL, STT_SECTION, Place::In(text), 0, 0);
+        object.group(section, GRP_COMDAT, &[text]);
         for &(name, says) in says {
             let _ = match says {
                 Wants => object.undefined(name),
