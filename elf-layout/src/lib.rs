@@ -42,7 +42,7 @@
 //! | `edits` | code that becomes shorter, where the caller lends [room](Storage::edits) to note it: padding and relaxation of RISC-V and LoongArch; else padding that is too long is an error |
 //! | `indirect-functions` | functions behind stubs of their own: those of resolvers (`STT_GNU_IFUNC`), those that may be replaced; else they are refused |
 //! | `linker-defined` | [symbols that linkers define](is_linker_defined): `__start_NAME`, `__init_array_start`, `_end`; else the caller is asked for them |
-//! | `parts` | [parts of an image](Layout::parts), which several threads can write at once |
+//! | `parts` | [parts of an image](Layout::parts), which several threads can write at once; with `alloc`, parts of the objects, which they can scan (`ScanPart`) |
 //! | `relax` | relaxation ([`Options::relax`]); else the GOT is used wherever the compiler has said so |
 //! | `symbol-versions` | what `NAME@@VERSION` defines answers `NAME` and `NAME@VERSION` (`.symver`); else each name is one of its own |
 //! | `thread-local` | thread-local variables; else their sections and relocations are an error |
@@ -85,6 +85,8 @@ pub use model::spans::Segment;
 pub use model::storage::{ObjectSlot, Requirements, SectionSlot, Storage, SymbolSlot};
 pub use model::tls::{StaticTlsBlock, TlsBlock};
 pub use plan::linker_defined::is_linker_defined;
+#[cfg(all(feature = "alloc", feature = "parts"))]
+pub use plan::scan_part::ScanPart;
 pub use plan::sections::FRAGMENT_ROOM;
 
 /// The example of `README.md`, as a test.

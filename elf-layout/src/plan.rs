@@ -4,7 +4,7 @@ use crate::error::{Error, ErrorKind};
 use crate::model::bounds::Bounds;
 use crate::model::edits::{Edit, may_shrink};
 use crate::model::external::ExternalSymbol;
-use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, THREAD_LOCAL};
+use crate::model::features::{INDIRECT_FUNCTIONS, LINKER_DEFINED, PARTS, THREAD_LOCAL};
 use crate::model::fixed::Fixed;
 use crate::model::layout::Layout;
 use crate::model::names::{Names, Numbers};
@@ -18,20 +18,26 @@ use crate::model::storage::{
 };
 use crate::model::thunks::{ThunkSections, has_thunks};
 use crate::model::{stubs, tls};
+use crate::plan::at_once::{AtOnce, Objects};
 use crate::plan::needs::Scan;
 use crate::plan::runs::key::Gathers;
 use crate::plan::runs::start_files;
 use crate::plan::sections::How;
 use crate::plan::shrink::Shrinking;
+use core::cell::Cell;
 use core::marker::PhantomData;
 use elf_core::names::ET_REL;
 use elf_core::{Arch, File, Name};
 
+pub(crate) mod at_once;
+mod findings;
 mod flags;
 pub(crate) mod groups;
 pub(crate) mod linker_defined;
 pub(crate) mod needs;
 pub(crate) mod runs;
+#[cfg(all(feature = "alloc", feature = "parts"))]
+pub(crate) mod scan_part;
 pub(crate) mod sections;
 pub(crate) mod shrink;
 pub(crate) mod symbols;
@@ -53,16 +59,17 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
     ) -> Result<Self, Error> {
         let cells = Requirements::names_of(files)?;
-        Self::plan_in(files, options, storage, (cells, None), externals)
+        Self::plan_in(files, options, storage, (cells, None), externals, None)
     }
 
-    /// The same, when it is known how many cells there are for names, and maybe their numbers.
+    /// The same, when it is known how many cells there are for names, and maybe their numbers, and who goes over relocations at once.
     pub(crate) fn plan_in(
         files: &'s [File<'a>],
         options: Options,
         storage: Storage<'s, 'a>,
         (names, numbers): (usize, Option<&dyn Numbers>),
         externals: &mut dyn FnMut(Name<'_>) -> Option<ExternalSymbol>,
+        at_once: Option<&mut dyn AtOnce<'a>>,
     ) -> Result<Self, Error> {
         if options.replaceable_functions && !INDIRECT_FUNCTIONS {
             let kind = elf_core::ErrorKind::FeatureOff("indirect-functions");
@@ -137,9 +144,15 @@ impl<'a, 's, A: Arch> Layout<'a, 's, A> {
         let common = symbols::ask::<A>(objects, symbols, additions, &options, externals)?;
         found.bounds = Bounds::of::<A>(&options, &spans, symbols.len(), common);
         found.is_large = thunks::is_large::<A>(&spans);
-        for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
-            let scan = Scan { number, file, object, objects, sections, options: &options };
-            scan.run::<A>(symbols, &mut found)?;
+        let all = Objects { files, slots: objects, sections, options: &options };
+        // who has no heap has no parts
+        let at_once = at_once.filter(|_| PARTS && cfg!(feature = "alloc"));
+        if !at_once.is_some_and(|at_once| at_once.scan(&all, symbols, &mut found)) {
+            let symbols = Cell::from_mut(&mut *symbols).as_slice_of_cells();
+            for (number, (file, object)) in (0..usize::MAX).zip(files.iter().zip(objects.iter())) {
+                let scan = Scan { number, file, object, objects, sections, options: &options };
+                scan.run::<A, _>(symbols, &mut found)?;
+            }
         }
         let image = (&mut spans, &mut found);
         let stubs_size = place_additions::<A>(symbols, objects, image, &options)?;

@@ -7,8 +7,8 @@ use elf_core::names::SHT_NOBITS;
 use elf_core::{Arch, File, Name};
 use elf_layout::archives::UndefinedSymbols;
 use elf_layout::{
-    Edit, ErrorKind, ExternalSymbol, HeapStorage, ImageMode, Layout, ObjectSlot, Options,
-    Requirements, SectionSlot, Storage, SymbolSlot,
+    Edit, Error, ErrorKind, ExternalSymbol, HeapStorage, ImageMode, Layout, ObjectSlot, Options,
+    Requirements, ScanPart, SectionSlot, Storage, SymbolSlot,
 };
 
 /// Most objects.
@@ -69,7 +69,7 @@ fn plan<A: Arch>(files: &[File<'_>], options: Options) {
         names: &mut names,
         edits: &mut edits,
     };
-    numbered::<A>(files, options);
+    other_ways::<A>(files, options);
     match Layout::<A>::plan(files, options, storage, &mut |name| external(name)) {
         Ok(mut layout) => {
             layout.set_static_tls_block(layout.executable_tls_block());
@@ -90,26 +90,37 @@ fn plan<A: Arch>(files: &[File<'_>], options: Options) {
     }
 }
 
-/// Files whose names have numbers are laid out as others.
-fn numbered<A: Arch>(files: &[File<'_>], options: Options) {
+/// Files whose names have numbers, and those that are scanned in parts, are laid out as others.
+fn other_ways<A: Arch>(files: &[File<'_>], options: Options) {
+    let mut rooms = [(); 3].map(|()| HeapStorage::new());
+    let [first, second, third] = &mut rooms;
+    let read = first.plan::<A>(files, options, &mut |name| external(name));
+    // the first one is left out
+    let scan = &mut |parts: &mut [ScanPart<'_, '_, A>]| {
+        parts.iter_mut().skip(1).rev().for_each(ScanPart::scan);
+    };
+    let apart =
+        second.plan_in_parts(files, None, options, &mut |name| external(name), OBJECTS, scan);
+    same(&read, &apart);
     let mut undefined = UndefinedSymbols::new();
     if files.iter().any(|file| undefined.add(file).is_err()) {
         return;
     }
     let numbers = undefined.into_numbers();
-    let (mut first, mut second) = (HeapStorage::new(), HeapStorage::new());
-    let read = first.plan::<A>(files, options, &mut |name| external(name));
-    let numbered = second.plan_numbered::<A>(files, &numbers, options, &mut |name| external(name));
-    match (read, numbered) {
-        (Err(read), Err(numbered)) => assert_eq!(read, numbered),
-        (read, numbered) => {
-            let (read, numbered) = (read.expect("both are"), numbered.expect("both are"));
-            let sizes = [&read, &numbered].map(|layout| (layout.size(), layout.limit()));
+    let numbered = third.plan_numbered(files, &numbers, options, &mut |name| external(name));
+    same(&read, &numbered);
+}
+
+fn same<A: Arch>(one: &Result<Layout<'_, '_, A>, Error>, other: &Result<Layout<'_, '_, A>, Error>) {
+    match (one, other) {
+        (Err(one), Err(other)) => assert_eq!(one, other),
+        (one, other) => {
+            let (one, other) = (one.as_ref().expect("both are"), other.as_ref().expect("both are"));
+            let sizes = [one, other].map(|layout| (layout.size(), layout.limit()));
             assert_eq!(sizes[0], sizes[1]);
-            for object in 0..files.len() {
-                let addresses = [&read, &numbered].map(|layout| layout.addresses(object, 0, 0));
-                let [read, numbered] = addresses;
-                assert!(read.eq(numbered), "symbols of one name mean the same");
+            for object in 0..one.files().len() {
+                let [one, other] = [one, other].map(|layout| layout.addresses(object, 0, 0));
+                assert!(one.eq(other), "symbols of one name mean the same");
             }
         }
     }

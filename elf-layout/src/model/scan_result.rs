@@ -43,7 +43,108 @@ pub(crate) struct ScanResult {
     pub(crate) special: SymbolRange,
 }
 
+#[cfg(all(feature = "alloc", feature = "parts"))]
+impl ScanResult {
+    /// Adds what a scan of other objects has found, of which all else was known before.
+    pub(crate) fn add(&mut self, other: &Self) {
+        let Self {
+            pads,
+            tls_module,
+            tls_call,
+            threads,
+            transitions,
+            limit,
+            reach,
+            // of symbols, each of which is noted by itself
+            special: _,
+            // known before the scan
+            handle: _,
+            header: _,
+            unwind_index: _,
+            edges: _,
+            is_large: _,
+            processor: _,
+            target2: _,
+            bounds: _,
+        } = *other;
+        let least = |one: Option<u64>, other| one.into_iter().chain(other).min();
+        self.pads |= pads;
+        self.tls_module |= tls_module;
+        self.tls_call |= tls_call;
+        self.threads |= threads;
+        self.transitions |= transitions;
+        self.limit = least(self.limit, limit);
+        self.reach = least(self.reach, reach);
+    }
+}
+
 /// Size of the ELF header that `__ehdr_start` means, in bytes.
 pub(crate) const fn header_size(address_size: u64) -> u64 {
     if address_size == 8 { 64 } else { 52 }
+}
+
+#[cfg(all(test, feature = "alloc", feature = "parts"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_anywhere_is_in_all() {
+        let sum = |mut one: ScanResult, other| {
+            one.add(&other);
+            one
+        };
+        let bits: [fn(&mut ScanResult) -> &mut bool; 5] = [
+            |result| &mut result.pads,
+            |result| &mut result.tls_module,
+            |result| &mut result.tls_call,
+            |result| &mut result.threads,
+            |result| &mut result.transitions,
+        ];
+        for (at, bit) in bits.into_iter().enumerate() {
+            let (none, mut one) = (ScanResult::default(), ScanResult::default());
+            *bit(&mut one) = true;
+            for (a, b) in [(none, one), (one, none), (one, one)] {
+                let mut sum = sum(a, b);
+                let bits = bits.map(|bit| *bit(&mut sum));
+                assert_eq!(bits, core::array::from_fn(|other| other == at));
+            }
+        }
+    }
+
+    #[test]
+    fn the_smallest_distances_count() {
+        let both = [
+            (None, None),
+            (Some(3), None),
+            (None, Some(3)),
+            (Some(3), Some(5)),
+            (Some(5), Some(3)),
+        ];
+        for (a, b) in both {
+            let least = a.or(b).map(|_| 3);
+            let mut one = ScanResult { limit: a, reach: b, ..ScanResult::default() };
+            one.add(&ScanResult { limit: b, reach: a, ..ScanResult::default() });
+            assert_eq!((one.limit, one.reach), (least, least));
+        }
+    }
+
+    #[test]
+    fn what_was_known_before_stays() {
+        let before = ScanResult {
+            handle: Some(8),
+            header: Some((Group::Text, 4)),
+            edges: true,
+            is_large: true,
+            processor: 7,
+            ..ScanResult::default()
+        };
+        let mut one = before;
+        one.special.include(5);
+        let mut other = ScanResult::default();
+        other.special.include(2);
+        one.add(&other);
+        assert_eq!((one.handle, one.header, one.processor), (Some(8), Some((Group::Text, 4)), 7));
+        assert!(one.edges && one.is_large);
+        assert_eq!(one.special.numbers(), 5..6);
+    }
 }

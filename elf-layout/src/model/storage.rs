@@ -318,6 +318,8 @@ impl SymbolState {
 pub(crate) struct Needs(u16);
 
 impl Needs {
+    #[cfg(all(feature = "alloc", feature = "parts"))]
+    pub(crate) const NONE: Self = Self(0);
     pub(crate) const GOT: Self = Self(1);
     pub(crate) const GOT_TP_OFFSET: Self = Self(1 << 1);
     pub(crate) const GOT_TLS_GD: Self = Self(1 << 2);

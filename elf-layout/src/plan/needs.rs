@@ -13,6 +13,7 @@ use crate::model::storage::{Needs, ObjectSlot, SectionSlot, SymbolSlot, SymbolSt
 use crate::model::stubs;
 use crate::model::thunks::has_thunks;
 use crate::model::tls;
+use crate::plan::findings::Findings;
 use crate::plan::thunks;
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -32,13 +33,12 @@ pub(crate) struct Scan<'p, 'a> {
 }
 
 impl<'a> Scan<'_, 'a> {
-    /// Notes in `symbols` and `found` what the relocations of the object need.
-    pub(crate) fn run<A: Arch>(
+    /// Notes in `found`, as it does for `symbols`, what the relocations of the object need.
+    pub(crate) fn run<A: Arch, F: Findings>(
         &self,
-        symbols: &mut [SymbolSlot],
-        found: &mut ScanResult,
+        symbols: &[F::Place],
+        found: &mut F,
     ) -> Result<(), Error> {
-        let symbols = Cell::from_mut(symbols).as_slice_of_cells();
         let own = symbols.get(self.object.first_symbol..).unwrap_or_default();
         let own = own.get(..self.object.symbol_count).unwrap_or_default();
         let mut next = 0u32;
@@ -54,7 +54,7 @@ impl<'a> Scan<'_, 'a> {
             };
             let bytes = Cell::new(None);
             let found = &mut *found;
-            let mut section = SectionScan::<A> {
+            let mut section = SectionScan::<A, F> {
                 scan: self,
                 header,
                 target,
@@ -73,16 +73,16 @@ impl<'a> Scan<'_, 'a> {
 }
 
 /// A section of the object: what its relocations need is noted.
-struct SectionScan<'p, 'a, A> {
+struct SectionScan<'p, 'a, A, F: Findings> {
     scan: &'p Scan<'p, 'a>,
     /// Of the relocations.
     header: SectionHeader,
     target: Target<'a, 'p>,
     /// Of all objects.
-    symbols: &'p [Cell<SymbolSlot>],
+    symbols: &'p [F::Place],
     /// Of this one.
-    own: &'p [Cell<SymbolSlot>],
-    found: &'p mut ScanResult,
+    own: &'p [F::Place],
+    found: &'p mut F,
     bytes: Cell<Option<&'a [u8]>>,
     /// Of the last record that was applied.
     kind: Option<&'static Kind>,
@@ -90,7 +90,7 @@ struct SectionScan<'p, 'a, A> {
     arch: PhantomData<A>,
 }
 
-impl<A: Arch> SectionScan<'_, '_, A> {
+impl<A: Arch, F: Findings> SectionScan<'_, '_, A, F> {
     /// Something is wrong with the section that is relocated.
     #[cold]
     fn error(&self, kind: ErrorKind) -> Error {
@@ -99,20 +99,16 @@ impl<A: Arch> SectionScan<'_, '_, A> {
 
     /// The slot of what defines a record's symbol.
     #[inline]
-    fn definition(&self, record: &Record) -> Option<&Cell<SymbolSlot>> {
-        let slot = self.own.get(usize::try_from(record.symbol).ok()?)?;
-        Some(self.symbols.get(slot.get().definition as usize).unwrap_or(slot))
+    fn definition(&self, record: &Record) -> Option<&F::Place> {
+        let place = self.own.get(usize::try_from(record.symbol).ok()?)?;
+        Some(self.symbols.get(F::slot(place).definition as usize).unwrap_or(place))
     }
 
     /// Enters what is needed of symbol `definition`.
     #[inline]
     fn note(&mut self, definition: u32, needs: Needs) {
-        let Some(place) = self.symbols.get(definition as usize) else { return };
-        let slot = place.get();
-        let needs = slot.needs.with(needs);
-        if needs != slot.needs {
-            place.set(SymbolSlot { needs, ..slot });
-            self.found.special.include(definition as usize);
+        if let Some(place) = self.symbols.get(definition as usize) {
+            self.found.note(place, definition, needs);
         }
     }
 
@@ -129,34 +125,40 @@ impl<A: Arch> SectionScan<'_, '_, A> {
         }
         if THREAD_LOCAL && tls::concerns(kind) {
             let callers = A::TLS.map_or(0, |tls| tls.callers);
-            if kind.value.of == Role::TlsDescCall && self.found.processor & callers != callers {
+            if kind.value.of == Role::TlsDescCall
+                && self.found.result().processor & callers != callers
+            {
                 let unsupported = ApplyErrorKind::Unsupported;
                 let error = ApplyError::new(record, Some(kind.name), unsupported);
                 return Err(self.error(ErrorKind::Apply(error)));
             }
-            self.found.threads = true;
+            self.found.result_mut().threads = true;
             if kind.value.of == Role::TlsDescCall
-                && self.found.is_large
+                && self.found.result().is_large
                 && let Some(span) = thunks::span(kind.check, place)
             {
                 self.note_reach(span);
             }
-            return Ok(tls_needs(kind.value.of, self.found));
+            return Ok(tls_needs(kind.value.of, self.found.result_mut()));
         }
         if kind.value.of != Role::Plt {
-            return Ok(needs_of::<A>(kind, slot, self.found));
+            return Ok(needs_of::<A>(kind, slot, self.found.result_mut()));
         }
         let is_beyond = is_beyond::<A>(kind, slot);
-        if !A::HAS_STATES && !is_beyond && !self.found.is_large {
+        if !A::HAS_STATES && !is_beyond && !self.found.result().is_large {
             return Ok(Needs::default());
         }
-        let target =
-            attributes::<A>(self.scan.objects, slot.definition, slot, self.found.processor);
+        let target = attributes::<A>(
+            self.scan.objects,
+            slot.definition,
+            slot,
+            self.found.result().processor,
+        );
         let Some(choice) = A::stub(kind, target) else { return Ok(Needs::default()) };
         let mut is_needed = is_beyond || choice.always;
         let check = choice.within.unwrap_or(kind.check);
         if const { has_thunks::<A>() }
-            && self.found.is_large
+            && self.found.result().is_large
             && let Some(span) = thunks::span(check, place)
         {
             is_needed |= thunks::is_far(span, record, place, slot);
@@ -169,31 +171,32 @@ impl<A: Arch> SectionScan<'_, '_, A> {
 
     /// Enters how far a branch goes that may need a stub.
     fn note_reach(&mut self, span: u64) {
-        self.found.reach = Some(self.found.reach.map_or(span, |reach| reach.min(span)));
+        let found = self.found.result_mut();
+        found.reach = Some(found.reach.map_or(span, |reach| reach.min(span)));
     }
 }
 
-impl<A: Arch> Facts for SectionScan<'_, '_, A> {
+impl<A: Arch, F: Findings> Facts for SectionScan<'_, '_, A, F> {
     #[inline]
     fn relaxes(&self) -> bool {
-        self.found.bounds.relaxes()
+        self.found.result().bounds.relaxes()
     }
 
     #[inline]
     fn reach(&self, record: &Record) -> Option<Reach> {
-        if !self.found.bounds.relaxes() {
+        if !self.found.result().bounds.relaxes() {
             return None;
         }
-        self.found.bounds.reach(&self.definition(record)?.get())
+        self.found.result().bounds.reach(&F::slot(self.definition(record)?))
     }
 
     fn is_local_exec(&self, record: &Record) -> bool {
         let access = self.scan.options.thread_local;
-        self.definition(record).is_some_and(|slot| tls::is_local_exec(&slot.get(), access))
+        self.definition(record).is_some_and(|place| tls::is_local_exec(&F::slot(place), access))
     }
 
     fn is_thread_local(&self, record: &Record) -> bool {
-        self.definition(record).is_some_and(|slot| tls::is_variable(&slot.get()))
+        self.definition(record).is_some_and(|place| tls::is_variable(&F::slot(place)))
     }
 
     fn label(&self, record: &Record) -> Option<u64> {
@@ -201,7 +204,7 @@ impl<A: Arch> Facts for SectionScan<'_, '_, A> {
     }
 }
 
-impl<A: Arch> Pass for SectionScan<'_, '_, A> {
+impl<A: Arch, F: Findings> Pass for SectionScan<'_, '_, A, F> {
     type Error = Error;
 
     #[cold]
@@ -232,14 +235,14 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
         let Some(slot) = self.definition(record) else {
             return Err(self.no_symbol(record));
         };
-        let slot = slot.get();
+        let slot = F::slot(slot);
         if !THREAD_LOCAL && tls::concerns(kind) {
             let kind = elf_core::ErrorKind::FeatureOff("thread-local");
             let error = elf_core::Error { at: self.header.offset, kind };
             return Err(self.error(ErrorKind::Elf(error)));
         }
         if may_shrink::<A>() && matches!(kind.special, Special::Padding(_)) {
-            self.found.pads = true;
+            self.found.result_mut().pads = true;
         }
         let needs = match decision {
             Decision::Rewrite(_) => return Ok(()),
@@ -259,7 +262,8 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
                 if let Some(problem) = problem(kind, &slot, record, is_unwinding, options) {
                     return Err(self.error(problem));
                 }
-                (self.found.threads, self.found.transitions) = (true, true);
+                let found = self.found.result_mut();
+                (found.threads, found.transitions) = (true, true);
                 return Ok(());
             }
             _ => self.other_needs(kind, &slot, record)?,
@@ -275,9 +279,10 @@ impl<A: Arch> Pass for SectionScan<'_, '_, A> {
             return self.decided(kind, record, Decision::Apply);
         }
         if !self.kind.is_some_and(|last| core::ptr::eq(last, kind)) {
-            (self.kind, self.usual) = (Some(kind), Usual::of::<A>(kind, self.found.is_large));
+            (self.kind, self.usual) =
+                (Some(kind), Usual::of::<A>(kind, self.found.result().is_large));
         }
-        match (self.usual, self.definition(record).map(Cell::get)) {
+        match (self.usual, self.definition(record).map(F::slot)) {
             (Usual::Marker, Some(_)) => Ok(()),
             (Usual::Needs(needs), Some(slot))
                 if slot.state == SymbolState::Defined && slot.needs.with(needs) == slot.needs =>
@@ -333,11 +338,11 @@ impl Usual {
     }
 }
 
-impl<A: Arch> SectionScan<'_, '_, A> {
+impl<A: Arch, F: Findings> SectionScan<'_, '_, A, F> {
     /// Takes a record that is applied, whose kind or symbol is not one of most, or that is the first with its needs.
     #[inline(never)]
     fn applied_rarely(&mut self, kind: &'static Kind, record: Record) -> Result<(), Error> {
-        let slot = self.definition(&record).map(Cell::get);
+        let slot = self.definition(&record).map(F::slot);
         match (self.usual, slot) {
             (Usual::Needs(needs), Some(slot)) if slot.state == SymbolState::Defined => {
                 let definition = slot.definition;

@@ -11,6 +11,8 @@
 pub(crate) mod placement;
 
 mod file;
+#[cfg(all(feature = "alloc", feature = "parts"))]
+mod in_parts;
 #[cfg(feature = "alloc")]
 pub(crate) mod numbered;
 mod object;
@@ -94,6 +96,8 @@ pub(crate) fn plan_for<A: Arch, R>(
     let layout = Layout::plan(&files, options, storage, &mut answer);
     #[cfg(feature = "alloc")]
     numbered::compare::<A>(&files, options, &asked);
+    #[cfg(all(feature = "alloc", feature = "parts"))]
+    in_parts::compare::<A>(&files, options, &asked);
     f(layout)
 }
 
@@ -154,7 +158,16 @@ pub(crate) fn with_edits<A: Arch, R>(
         names: &mut [],
         edits: &mut vec![Edit::default(); room],
     };
-    f(Layout::plan(&files, options, storage, &mut outside))
+    let mut asked = Vec::new();
+    let mut answer = |name: Name<'_>| {
+        let answer = outside(name);
+        asked.push((name.as_bytes().to_vec(), answer));
+        answer
+    };
+    let layout = Layout::plan(&files, options, storage, &mut answer);
+    #[cfg(all(feature = "alloc", feature = "parts"))]
+    in_parts::compare::<A>(&files, options, &asked);
+    f(layout)
 }
 
 /// Why an object is refused.

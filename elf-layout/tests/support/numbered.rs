@@ -6,7 +6,7 @@ use elf_layout::archives::{NameNumbers, UndefinedSymbols};
 use elf_layout::{Error, ExternalSymbol, HeapStorage, Layout, Options};
 
 /// What there is of a layout: its image, or why there is none, and where each symbol is.
-type Outcome = Result<(Result<Vec<u8>, Error>, Vec<Option<u64>>), Error>;
+pub(crate) type Outcome = Result<(Result<Vec<u8>, Error>, Vec<Option<u64>>), Error>;
 
 /// The numbers of the names of files, if nothing is wrong with them.
 pub(crate) fn numbers(files: &[File<'_>]) -> Option<NameNumbers> {
@@ -39,7 +39,7 @@ pub(crate) fn compare<A: Arch>(
     assert!(numbered == read, "{numbered:?} instead of {read:?}");
 }
 
-fn outcome<A: Arch>(layout: Result<Layout<'_, '_, A>, Error>) -> Outcome {
+pub(crate) fn outcome<A: Arch>(layout: Result<Layout<'_, '_, A>, Error>) -> Outcome {
     let layout = layout?;
     // what tests lay out to be too large has no image
     let size = usize::try_from(layout.size()).ok().filter(|size| *size < 1 << 24);
