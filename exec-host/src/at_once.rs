@@ -6,7 +6,7 @@ use crate::memory;
 use core::ops::Range;
 use core::sync::atomic::{AtomicBool, Ordering};
 use elf_core::File;
-use elf_layout::{ImagePart, Layout};
+use elf_layout::{ImagePart, Layout, ScanPart};
 use exec_core::sync::OnceLock;
 use exec_core::threads::on_threads;
 
@@ -41,6 +41,23 @@ pub(crate) fn write(
         bring_in(image, 0, worth);
     }
     layout.write_zeroed(image, base).map_err(Error::Layout)
+}
+
+/// Has threads scan parts of the objects of a layout.
+pub(crate) fn scan(parts: &mut [ScanPart<'_, '_, Host>]) {
+    let scan = |part: &mut ScanPart<'_, '_, Host>| {
+        part.scan();
+        true
+    };
+    on_threads(processors(), parts.iter_mut(), scan, || ());
+}
+
+/// How many parts of objects are worth scanning apart: more than threads, that those who are done early have something to do.
+pub(crate) fn scan_parts(files: &[File<'_>]) -> usize {
+    match threads_for(files) {
+        1 => 1,
+        threads => threads.saturating_mul(4),
+    }
 }
 
 /// How many threads are worth making for the objects of a layout, this one among them.

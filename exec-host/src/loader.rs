@@ -390,9 +390,9 @@ impl Loader {
         };
         let page = if in_arena { GRAIN } else { rustix::param::page_size() as u64 };
         let externals = &mut |name: Name<'_>| links.find(name).map(External::for_layout);
-        let mut plan = |slots: &'s mut Slots<'a>, options| match numbers {
-            Some(numbers) => slots.plan_numbered(files, numbers, options, externals),
-            None => slots.plan(files, options, externals),
+        let (count, scan) = (at_once::scan_parts(files), &mut at_once::scan);
+        let mut plan = |slots: &'s mut Slots<'a>, options| {
+            slots.plan_in_parts(files, numbers, options, externals, count, scan)
         };
         if self.is_huge && !in_arena {
             let code = files.iter().flat_map(|file| file.sections());

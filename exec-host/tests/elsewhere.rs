@@ -193,22 +193,40 @@ fn places_that_cannot_be() {
     }
 }
 
+/// The bytes of an image of these objects, or why there is none.
+fn linked(objects: &[&[u8]]) -> Result<Vec<u8>, String> {
+    let near = |_: elf_core::Name<'_>| Some(External::function(0x1004_5670));
+    let image = Loader::new().link(objects, from_fn(near), |_| 0x1000_0000);
+    image.map(|image| image.bytes().to_vec()).map_err(|error| format!("{error:?}"))
+}
+
 /// Images of large objects are written by as many threads as there are processors: bytes and errors are those of one thread. What stands
 /// behind all that an object has makes it large.
 #[test]
 fn whatever_writes_them() {
-    let link = |bytes: &[u8]| {
-        let near = |_: elf_core::Name<'_>| Some(External::function(0x1004_5670));
-        let image = Loader::new().link([bytes], from_fn(near), |_| 0x1000_0000);
-        image.map(|image| image.bytes().to_vec()).map_err(|error| format!("{error:?}"))
-    };
     let (mut written, mut refused) = (0, 0);
     let mut room = vec![0; 17 << 20];
     for (name, bytes) in objects() {
-        let small = link(&bytes);
+        let small = linked(&[&bytes]);
         room[..bytes.len()].copy_from_slice(&bytes);
-        assert!(link(&room) == small, "{name}");
+        assert!(linked(&[&room]) == small, "{name}");
         if small.is_ok() { written += 1 } else { refused += 1 }
     }
     assert!(written >= 20 && refused >= 1, "{written} {refused}");
+}
+
+/// The same of two objects, each of which a thread scans.
+#[test]
+fn whatever_scans_them() {
+    let (mut scanned, mut refused) = (0, 0);
+    let mut rooms = [vec![0; 9 << 20], vec![0; 9 << 20]];
+    for [first, second] in objects().array_windows() {
+        let small = linked(&[&first.1, &second.1]);
+        for (room, (_, bytes)) in rooms.iter_mut().zip([first, second]) {
+            room[..bytes.len()].copy_from_slice(bytes);
+        }
+        assert!(linked(&rooms.each_ref().map(Vec::as_slice)) == small, "{} {}", first.0, second.0);
+        if small.is_ok() { scanned += 1 } else { refused += 1 }
+    }
+    assert!(scanned >= 5 && refused >= 1, "{scanned} {refused}");
 }
