@@ -2,7 +2,7 @@
 
 use super::meaning::{Global, Meaning, MemberError, Undefined, globals, names_limit};
 use super::read::{Read, ReadMember, offset_in};
-use super::table::{Hash, HashTable};
+use super::table::{Filter, Hash, HashTable};
 use alloc::vec::Vec;
 use core::fmt;
 use core::num::NonZeroU32;
@@ -26,6 +26,8 @@ pub struct MemberIndex<B> {
     definitions: Vec<Definition>,
     /// Numbers of entries.
     table: HashTable,
+    /// What that may have.
+    filter: Filter,
     /// Whether a name has a default version.
     has_default: bool,
     read: Read,
@@ -68,6 +70,7 @@ impl<B> Default for MemberIndex<B> {
             entries: Vec::new(),
             definitions: Vec::new(),
             table: HashTable::new(),
+            filter: Filter::default(),
             has_default: false,
             read: Read::default(),
         }
@@ -85,12 +88,13 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
             index.read(member).map_err(|error| MemberError { member, error })?;
             index.read.resize(member.saturating_add(1));
         }
+        index.filter = Filter::of(&index.table);
         Ok(index)
     }
 
     /// Enters what a member defines.
     fn read(&mut self, member: usize) -> Result<(), elf_core::Error> {
-        let Self { members, entries, definitions, table: known, has_default, read } = self;
+        let Self { members, entries, definitions, table: known, has_default, read, .. } = self;
         let Some(bytes) = members.get(member).map(AsRef::as_ref) else { return Ok(()) };
         let Ok(file) = File::parse(bytes) else { return Ok(()) };
         let Some(table) = file.symbol_table()? else { return Ok(()) };
@@ -178,6 +182,9 @@ impl<B: AsRef<[u8]>> MemberIndex<B> {
         why: Undefined,
         last: Option<usize>,
     ) -> Option<usize> {
+        if !self.filter.may_have(hash) {
+            return None;
+        }
         let same =
             |number| name_of(&self.members, &self.entries, &self.definitions, number) == name();
         let entry = self.entries.get(self.table.find(hash, same)? as usize)?;

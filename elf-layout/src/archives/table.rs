@@ -91,11 +91,62 @@ impl HashTable {
     }
 }
 
+/// Which hashes a table may have: most that it has not are known here, in little memory and at the first look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Filter {
+    /// A power of two of them, or none.
+    words: Vec<u64>,
+}
+
+impl Filter {
+    /// Of a table as it is.
+    pub(super) fn of(table: &HashTable) -> Self {
+        // eight bits for each cell, half of which are free
+        let mut words = alloc::vec![0u64; table.cells.len().div_ceil(8)];
+        for cell in table.cells.iter().filter(|cell| cell.number != 0) {
+            let (at, bit) = place(words.len(), cell.hash);
+            if let Some(word) = words.get_mut(at) {
+                *word |= bit;
+            }
+        }
+        Self { words }
+    }
+
+    /// Whether the table may have this hash.
+    #[inline]
+    pub(super) fn may_have(&self, hash: Hash) -> bool {
+        let (at, bit) = place(self.words.len(), hash);
+        self.words.get(at).is_some_and(|word| word & bit != 0)
+    }
+}
+
+/// Which of so many words a hash has a bit in, and that bit.
+#[inline]
+const fn place(words: usize, Hash(hash): Hash) -> (usize, u64) {
+    ((hash >> 6) as usize & words.wrapping_sub(1), 1u64.unbounded_shl(hash & 63))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     extern crate std;
+
+    #[test]
+    fn filters_know_most_of_what_is_not_there() {
+        let hash = |number: u32| Hash::of(Name(&number.to_le_bytes()));
+        assert!(!Filter::default().may_have(hash(1)));
+        for count in [0, 1, 20, 3000] {
+            let mut table = HashTable::new();
+            for number in 0..count {
+                table.find_or_insert(hash(number), number, |_| false);
+            }
+            let filter = Filter::of(&table);
+            assert!((0..count).all(|number| filter.may_have(hash(number))));
+            let others = (10_000..20_000).filter(|number| filter.may_have(hash(*number))).count();
+            assert!(others < 1000, "{others} of {count}");
+        }
+    }
 
     /// Hashes that are equal, or lead to one cell, are told apart.
     #[test]
