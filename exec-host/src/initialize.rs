@@ -67,7 +67,10 @@ impl Calls {
             file.sections().try_for_each(|header| {
                 let section = next;
                 next = section.wrapping_add(1);
-                if !is_data(&header) {
+                let names = file.section_names().as_bytes();
+                if !may_have_calls(&header, || {
+                    names.get(header.name as usize..).unwrap_or_default()
+                }) {
                     return Ok(());
                 }
                 let Some((list, rank, backwards)) =
@@ -163,14 +166,10 @@ impl Calls {
     }
 }
 
-/// Whether a section is of loaded data. Most arrays are writable; of constants by clang, and of Rust, they are read-only.
-fn is_data(header: &SectionHeader) -> bool {
-    header.flags & (ALLOC | EXECINSTR) == ALLOC
-}
-
 /// Whether a section may be an array of functions to call; its name is what the bytes begin with.
 pub(crate) fn may_have_calls<'n>(header: &SectionHeader, name: impl Fn() -> &'n [u8]) -> bool {
-    is_data(header)
+    // most are writable; of constants by clang, and of Rust, they are read-only
+    header.flags & (ALLOC | EXECINSTR) == ALLOC
         && match header.r#type {
             SHT_PREINIT_ARRAY | SHT_INIT_ARRAY | SHT_FINI_ARRAY => true,
             SHT_PROGBITS => name().starts_with(b".ctors") || name().starts_with(b".dtors"),

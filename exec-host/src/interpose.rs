@@ -52,7 +52,8 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
             }
             ControlFlow::Continue(())
         });
-        let variables = variables(self.bytes(), asked.iter().map(|(name, ..)| name.as_c_str()));
+        let names = asked.iter().map(|(name, _, address)| (name.as_c_str(), *address));
+        let variables = variables(self.bytes().zip(&self.parts().globals), names);
         for (name, place, address) in &asked {
             if let Some(Some(common)) = variables.get(name.to_bytes()) {
                 // SAFETY: the library is loaded; the variable has so many bytes, and nobody uses it yet.
@@ -74,21 +75,30 @@ impl<B: AsRef<[u8]> + Send + Sync + 'static> Module<B> {
     }
 }
 
-/// Which of these names objects define as variables that are not weak: the bytes of those that are common symbols and nothing else, 0 of
-/// others.
+/// Which of these names, of which the addresses are known, objects define as variables that are not weak: the bytes of those that are
+/// common symbols and nothing else, 0 of others. Objects come with the addresses of their global symbols.
 fn variables<'n, 'a>(
-    objects: impl Iterator<Item = &'a [u8]>,
-    names: impl Iterator<Item = &'n CStr>,
+    objects: impl Iterator<Item = (&'a [u8], &'a Box<[u64]>)>,
+    names: impl Iterator<Item = (&'n CStr, u64)>,
 ) -> HashMap<&'n [u8], Option<u64>> {
-    let mut variables: HashMap<_, _> = names.map(|name| (name.to_bytes(), None)).collect();
-    if variables.is_empty() {
-        return variables;
+    let (mut variables, mut wanted) = (HashMap::new(), Vec::new());
+    for (name, address) in names {
+        variables.insert(name.to_bytes(), None);
+        wanted.push(address);
     }
-    for bytes in objects {
+    wanted.sort_unstable();
+    for (bytes, addresses) in objects {
+        let mut own = (0usize..).zip(addresses).filter_map(|(at, address)| {
+            // few of all are asked for, and have to be looked at
+            wanted.binary_search(address).is_ok().then_some(at)
+        });
+        let Some(first) = own.next() else { continue };
         let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
             continue;
         };
-        for symbol in table.symbols().iter().skip(table.first_global()) {
+        for at in core::iter::once(first).chain(own) {
+            let index = u32::try_from(table.first_global().saturating_add(at));
+            let Ok(symbol) = table.get(index.unwrap_or(u32::MAX)) else { continue };
             let is_variable = matches!(symbol.r#type(), STT_OBJECT | STT_COMMON);
             if is_variable
                 && symbol.binding() == STB_GLOBAL

@@ -26,7 +26,7 @@ use elf_layout::archives::NameNumbers;
 use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
 use files::{Objects, out_of_reach, parse};
 use room::{GRAIN, is_small, memory_for};
-use stages::{Allocated, Contents};
+use stages::{Allocated, Contents, Sections};
 use std::sync::Arc;
 
 /// Where addresses end that 32 bits with a sign hold.
@@ -431,9 +431,13 @@ impl Loader {
         let (contents, registered) = at_once::beside(
             layout,
             || Contents::of(layout, base, &variables, looks_up),
-            || relocated.check(notable)?.protect()?.register(&self.observers),
+            || {
+                let registered = relocated.check(notable)?.protect()?.register(&self.observers)?;
+                Ok::<_, Error>((registered, Sections::of(layout, base)))
+            },
         );
-        Ok(registered?.into_parts(contents, variables, links))
+        let (registered, sections) = registered?;
+        Ok(registered.into_parts((contents, sections), variables, links))
     }
 
     /// Takes memory for a layout, that which is there `ahead` if it will do.

@@ -49,8 +49,6 @@ pub(super) struct Checked<'l> {
 /// What the module of a load knows of it.
 pub(super) struct Contents {
     globals: Vec<Box<[u64]>>,
-    sections: Vec<Box<[Placed]>>,
-    moved: Vec<Box<[(u64, u64)]>>,
     segments: Box<[(Range<u64>, SegmentFlags)]>,
     /// If its code looks for names when it runs.
     names: Option<Names>,
@@ -70,8 +68,20 @@ impl Contents {
             let exports = Exports::collect(objects, &globals, &code(layout, base), variables);
             Names::new(exports, &segments)
         });
-        let (sections, moved) = (sections(layout, base), moved(layout, base));
-        Self { globals, sections, moved, segments, names }
+        Self { globals, segments, names }
+    }
+}
+
+/// And where the sections of the objects are.
+pub(super) struct Sections {
+    sections: Vec<Box<[Placed]>>,
+    moved: Vec<Box<[(u64, u64)]>>,
+}
+
+impl Sections {
+    /// Of an image at `base`.
+    pub(super) fn of(layout: &Layout<'_, '_, Host>, base: u64) -> Self {
+        Self { sections: sections(layout, base), moved: moved(layout, base) }
     }
 }
 
@@ -198,7 +208,7 @@ impl Registered<'_> {
     /// What of it stays when the layout is gone, with what the load has asked `links` for.
     pub(super) fn into_parts(
         self,
-        contents: Contents,
+        (contents, sections): (Contents, Sections),
         variables: Vec<(Box<[u8]>, External)>,
         links: &mut LoadSymbols<'_>,
     ) -> Parts {
@@ -206,7 +216,8 @@ impl Registered<'_> {
         let Checked { relocated, calls, resolvers, switches } = checked;
         let Relocated { allocated, code, fragments } = relocated;
         let Allocated { memory, threads, .. } = allocated;
-        let Contents { globals, sections, moved, segments, names } = contents;
+        let Contents { globals, segments, names } = contents;
+        let Sections { sections, moved } = sections;
         let names = names.map(|names| names.enter(&segments));
         Parts {
             names,
