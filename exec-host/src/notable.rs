@@ -70,22 +70,19 @@ pub(crate) struct Notable {
     pub(crate) filled: u64,
 }
 
-impl FromIterator<Own> for Notable {
-    fn from_iter<I: IntoIterator<Item = Own>>(objects: I) -> Self {
-        let mut notable = Self::default();
-        for (object, own) in objects.into_iter().enumerate() {
-            let lists = [
-                (&mut notable.fragments, own.fragments),
-                (&mut notable.calls, own.calls),
-                (&mut notable.variables, own.variables),
-            ];
-            for (list, _) in lists.into_iter().filter(|(_, has)| *has) {
-                list.push(object);
-            }
-            notable.loaded = notable.loaded.saturating_add(own.loaded);
-            notable.filled = notable.filled.saturating_add(own.filled);
-            notable.stack = notable.stack.or_else(|| Some((object, own.stack?)));
+impl Notable {
+    /// Adds what object `object` has, which is the next.
+    pub(crate) fn add(&mut self, object: usize, own: &Own) {
+        let lists = [
+            (&mut self.fragments, own.fragments),
+            (&mut self.calls, own.calls),
+            (&mut self.variables, own.variables),
+        ];
+        for (list, _) in lists.into_iter().filter(|(_, has)| *has) {
+            list.push(object);
         }
-        notable
+        self.loaded = self.loaded.saturating_add(own.loaded);
+        self.filled = self.filled.saturating_add(own.filled);
+        self.stack = self.stack.or_else(|| Some((object, own.stack?)));
     }
 }

@@ -98,6 +98,9 @@ impl<'a, A: Arch> AtOnce<'a> for InParts<'_, 'a, A> {
         symbols: &mut [SymbolSlot],
         found: &mut ScanResult,
     ) -> bool {
+        if self.count < 2 || objects.files.len() < 2 {
+            return false;
+        }
         let runs = cut(objects.files, self.count);
         if runs.len() < 2 {
             return false;

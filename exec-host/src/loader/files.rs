@@ -35,9 +35,12 @@ pub(super) fn out_of_reach<'a, B: AsRef<[u8]>>(
 pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Objects<'a>, Error> {
     /// So many are taken at once.
     const MANY: usize = 64;
+    let mut all = Objects { files: Vec::with_capacity(objects.len()), notable: Notable::default() };
     if objects.len() <= MANY {
-        let found = (0..).zip(objects).map(parse_one);
-        return found.collect();
+        for object in (0..).zip(objects) {
+            all.add(parse_one(object)?);
+        }
+        return Ok(all);
     }
     let mut found: Vec<_> = objects.iter().map(|_| None).collect();
     let parts = (0..).step_by(MANY).zip(objects.chunks(MANY)).zip(found.chunks_mut(MANY));
@@ -48,13 +51,17 @@ pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Objects<'a>, Error> {
         true
     };
     on_threads(processors(), parts, parse, || ());
-    found.into_iter().flatten().collect()
+    for found in found.into_iter().flatten() {
+        all.add(found?);
+    }
+    Ok(all)
 }
 
-impl<'a> FromIterator<(File<'a>, Own)> for Objects<'a> {
-    fn from_iter<I: IntoIterator<Item = (File<'a>, Own)>>(objects: I) -> Self {
-        let (files, own): (Vec<_>, Vec<_>) = objects.into_iter().unzip();
-        Self { files, notable: own.into_iter().collect() }
+impl<'a> Objects<'a> {
+    /// Adds the next object.
+    fn add(&mut self, (file, own): (File<'a>, Own)) {
+        self.notable.add(self.files.len(), &own);
+        self.files.push(file);
     }
 }
 
