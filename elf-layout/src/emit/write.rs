@@ -125,11 +125,17 @@ impl<A: Arch> Layout<'_, '_, A> {
         image: &mut ImagePart<'_>,
         is_wanted: fn(&SectionSlot) -> bool,
     ) -> Result<(), Error> {
-        let has_any = |number: &usize| self.section_slots(*number).iter().any(is_wanted);
-        let objects = || (0..self.files.len()).filter(has_any);
-        for number in objects() {
-            let Some(file) = self.files.get(number) else { continue };
-            let mut slots = (0..u32::MAX).zip(self.section_slots(number));
+        // few objects have thread-local variables; where code is scarcer than time, all are gone through
+        let has_none = |number: usize| {
+            cfg!(target_pointer_width = "64") && !self.section_slots(number).iter().any(is_wanted)
+        };
+        for (number, file) in (0..usize::MAX).zip(self.files) {
+            if has_none(number) {
+                continue;
+            }
+            let first = self.objects.get(number).map_or(0, |object| object.first_section);
+            let slots = self.sections.get(first..).unwrap_or_default();
+            let mut slots = (0..u32::MAX).zip(slots);
             file.sections().try_for_each(|header| {
                 let Some((index, slot)) = slots.next() else { return Ok(()) };
                 // headers of what is elsewhere are not read
@@ -152,7 +158,8 @@ impl<A: Arch> Layout<'_, '_, A> {
                 Ok(())
             })?;
         }
-        objects().try_for_each(|number| self.relocate(number, image, is_wanted))
+        let mut objects = (0..self.files.len()).filter(|number| !has_none(*number));
+        objects.try_for_each(|number| self.relocate(number, image, is_wanted))
     }
 
     /// Applies all relocations of one object.
