@@ -360,7 +360,9 @@ impl Loader {
             || self.is_dual_mapped
             || self.is_huge
             || self.spare.is_some()
-            || self.source.is_some();
+            || self.source.is_some()
+            // it will be refused
+            || self.limit.is_some_and(|limit| notable.filled > limit);
         if is_special || notable.filled < Mapping::LEAST_AHEAD || at_once::threads_for(files) == 1 {
             return None;
         }

@@ -187,6 +187,8 @@ fn images_of_many_mib() {
         module.extent().1
     });
     assert_eq!(sizes[0], sizes[1], "the other one is not brought in");
+    let small = Loader::new().limit(1 << 20).load([&first.bytes, &second.bytes], Process::new());
+    assert!(matches!(small, Err(Error::TooLarge { .. })));
 }
 
 /// Large code is on huge pages if the system gives any, and works in any case; small code takes no more room than usual.
