@@ -126,6 +126,7 @@ mod tests {
     fn what_is_known_is_not_noted_again() {
         let mut notes = Notes::new(ScanResult::default());
         let slot = SymbolSlot { needs: Needs::GOT, ..SymbolSlot::default() };
+        assert_eq!(Notes::slot(&slot).needs, Needs::GOT);
         let (got, stub, both) = (Needs::GOT, Needs::STUB, Needs::GOT.with(Needs::STUB));
         for (id, needs) in [(0, got), (0, stub), (0, stub), (0, both), (7, both), (7, stub)] {
             notes.note(&slot, id, needs);

@@ -98,7 +98,7 @@ impl<'a, A: Arch> AtOnce<'a> for InParts<'_, 'a, A> {
         symbols: &mut [SymbolSlot],
         found: &mut ScanResult,
     ) -> bool {
-        if self.count < 2 || objects.files.len() < 2 {
+        if self.count < 2 {
             return false;
         }
         let runs = cut(objects.files, self.count);
