@@ -7,6 +7,7 @@
 use crate::Host;
 use crate::error::Error;
 use crate::machine::fragment;
+use crate::section_names::names_from;
 use crate::start::Start;
 use core::ffi::c_char;
 use elf_core::names::EM_ARM;
@@ -80,9 +81,8 @@ impl Fragments {
         let files = objects.iter().filter_map(|&object| Some((object, files.get(object)?)));
         files.flat_map(|(object, file)| {
             (0u32..).zip(file.sections()).filter_map(move |(section, header)| {
-                let names = file.section_names().as_bytes();
-                let name = names.get(header.name as usize..).unwrap_or_default();
-                is_one(&header, || name).then(|| (object, section, header, name.starts_with(FIRST)))
+                let is_first = || names_from(file, &header).starts_with(FIRST);
+                is_one(file, &header).then(|| (object, section, header, is_first()))
             })
         })
     }
@@ -123,12 +123,13 @@ unsafe fn run(fragments: &[u64], start: Start) {
     }
 }
 
-/// Whether a section is a fragment; its name is what the bytes begin with.
-pub(crate) fn is_one<'n>(header: &SectionHeader, name: impl Fn() -> &'n [u8]) -> bool {
+/// Whether a section is a fragment.
+pub(crate) fn is_one(file: &File<'_>, header: &SectionHeader) -> bool {
     if header.flags & CODE != CODE || header.size == 0 {
         return false;
     }
-    name().starts_with(FIRST) || name().starts_with(LAST)
+    let name = names_from(file, header);
+    name.starts_with(FIRST) || name.starts_with(LAST)
 }
 
 /// Whether a section has Thumb code, of which no end is known here: a fragment does not say how many registers it has put on the stack.

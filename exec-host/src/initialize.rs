@@ -4,12 +4,13 @@ use crate::Host;
 use crate::c_library;
 use crate::contents::externals;
 use crate::error::Error;
+use crate::section_names::names_from;
 use crate::start::Start;
 use crate::word;
 use core::cell::OnceCell;
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
-use elf_core::{Name, SectionFlags, SectionHeader};
+use elf_core::{File, Name, SectionFlags, SectionHeader};
 use elf_layout::Layout;
 
 /// The functions to call, in the order to call them.
@@ -67,10 +68,7 @@ impl Calls {
             file.sections().try_for_each(|header| {
                 let section = next;
                 next = section.wrapping_add(1);
-                let names = file.section_names().as_bytes();
-                if !may_have_calls(&header, || {
-                    names.get(header.name as usize..).unwrap_or_default()
-                }) {
+                if !may_have_calls(file, &header) {
                     return Ok(());
                 }
                 let Some((list, rank, backwards)) =
@@ -166,13 +164,14 @@ impl Calls {
     }
 }
 
-/// Whether a section may be an array of functions to call; its name is what the bytes begin with.
-pub(crate) fn may_have_calls<'n>(header: &SectionHeader, name: impl Fn() -> &'n [u8]) -> bool {
+/// Whether a section may be an array of functions to call.
+pub(crate) fn may_have_calls(file: &File<'_>, header: &SectionHeader) -> bool {
+    let begins_with = |list: &[u8]| names_from(file, header).starts_with(list);
     // most are writable; of constants by clang, and of Rust, they are read-only
     header.flags & (ALLOC | EXECINSTR) == ALLOC
         && match header.r#type {
             SHT_PREINIT_ARRAY | SHT_INIT_ARRAY | SHT_FINI_ARRAY => true,
-            SHT_PROGBITS => name().starts_with(b".ctors") || name().starts_with(b".dtors"),
+            SHT_PROGBITS => begins_with(b".ctors") || begins_with(b".dtors"),
             _ => false,
         }
 }

@@ -86,6 +86,9 @@ fn variables<'n, 'a>(
         variables.insert(name.to_bytes(), None);
         wanted.push(address);
     }
+    if wanted.is_empty() {
+        return variables;
+    }
     wanted.sort_unstable();
     for (bytes, addresses) in objects {
         let mut own = (0usize..).zip(addresses).filter_map(|(at, address)| {

@@ -104,6 +104,7 @@ mod processor;
 pub mod program;
 mod replace;
 mod resolvers;
+mod section_names;
 mod start;
 mod switches;
 pub mod symbols;

@@ -22,11 +22,9 @@ impl Own {
     /// What a file has.
     pub(crate) fn of(file: &File<'_>) -> Self {
         let (mut own, mut index) = (Self::default(), 0u32);
-        let names = file.section_names().as_bytes();
         for header in file.sections() {
-            let name = || names.get(header.name as usize..).unwrap_or_default();
-            own.fragments |= fragments::is_one(&header, name);
-            own.calls |= initialize::may_have_calls(&header, name);
+            own.fragments |= fragments::is_one(file, &header);
+            own.calls |= initialize::may_have_calls(file, &header);
             own.variables |= header.flags.contains(SectionFlags::TLS);
             if header.flags.contains(SectionFlags::ALLOC) {
                 own.loaded = own.loaded.saturating_add(header.size);
