@@ -3,6 +3,7 @@
 //!
 //! Each step is a process of its own, which leaves a report: so two can go beside each other.
 
+mod disk;
 mod log;
 mod report;
 
@@ -10,6 +11,7 @@ use std::fmt::Write as _;
 use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
@@ -19,6 +21,7 @@ use crate::task::{self, Reported, Run, Task};
 use crate::tasks::TASKS;
 use crate::test::{self, Skips};
 use crate::workspace::Workspace;
+use disk::Disk;
 use report::Report;
 
 /// Arguments of `ci`: none, but for the processes that it starts.
@@ -69,18 +72,27 @@ impl Run for Ci {
         // a step that compiles this program may replace its file
         let program = logs.join("xtask");
         std::fs::copy(std::env::current_exe()?, &program)?;
+        let disk = Mutex::new(Disk::of(&logs));
+        let run = |words: &[&str]| {
+            let done = run(&program, words, &logs);
+            if let Ok(Some(disk)) = disk.lock().as_deref_mut() {
+                disk.look(&logs);
+            }
+            done
+        };
         let all = |steps: &[Words]| -> Result<Vec<Done>> {
-            steps.iter().map(|words| run(&program, words, &logs)).collect()
+            steps.iter().map(|words| run(words)).collect()
         };
         let mut done = all(FIRST)?;
         let last = std::thread::scope(|scope| {
             let beside = scope.spawn(|| all(BESIDE));
-            let last = run(&program, LAST, &logs);
+            let last = run(LAST);
             done.extend(beside.join().unwrap_or_else(|panic| resume_unwind(panic))?);
             last
         })?;
         done.push(last);
-        conclude(&done, &Skips::read(workspace)?)
+        let disk = disk.into_inner().ok().flatten();
+        conclude(&done, &Skips::read(workspace)?, disk.as_ref())
     }
 }
 
@@ -117,7 +129,7 @@ fn run(program: &Path, words: &[&str], logs: &Path) -> Result<Done> {
 }
 
 /// Tells what came of all, with the total of the tests at the end.
-fn conclude(done: &[Done], skips: &Skips) -> Result<()> {
+fn conclude(done: &[Done], skips: &Skips, disk: Option<&Disk>) -> Result<()> {
     let mut table =
         String::from("| step | result | seconds | of processor time |\n|---|---|---:|---:|\n");
     let mut failures = String::new();
@@ -133,6 +145,12 @@ fn conclude(done: &[Done], skips: &Skips) -> Result<()> {
     let unexpected = skips.unexpected(asked);
     if !unexpected.is_empty() {
         let _ = writeln!(failures, "skipped, and should not be:\n  {}", unexpected.join("\n  "));
+    }
+    if let Some(disk) = disk {
+        let _ = writeln!(table, "\n{disk}");
+        if disk.was_full() && !failures.is_empty() {
+            failures.insert_str(0, "==> the disk was full, which may be why:\n");
+        }
     }
     let last = done.last().and_then(|step| step.text.lines().last()).unwrap_or_default();
     let last = test::with_skipped(last, skipped().count() as u64);
