@@ -63,6 +63,8 @@ fn a_program_has_arguments_and_a_status() {
     for (words, status, line) in [
         (&["run", "program.o", "main", "--", "one", "-x"][..], 43, "1 3 program.o one -x blue 1"),
         (&["run", "program.o", "main"], 41, "1 1 program.o blue 1"),
+        (&["run", "program.o"], 41, "1 1 program.o blue 1"),
+        (&["run", "./program.o", "--", "one"], 42, "1 2 ./program.o one blue 1"),
         (&["run", "program.o", "main", "--", "1", "2", "3"], 9, "1 4 program.o 1 2 3 blue 1"),
     ] {
         let output = hoist(folder, words);

@@ -1,8 +1,8 @@
-//! `hoist run OBJECT... FUNCTION [ARG...]`: loads objects into this process and calls a function in them.
+//! `hoist run OBJECT... [FUNCTION] [ARG...]`: loads objects into this process and calls a function in them.
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, bail};
@@ -27,7 +27,7 @@ use crate::program;
 /// Calls a function in objects.
 #[derive(Debug, clap::Args)]
 pub struct Run {
-    /// Objects, archives and shared libraries, the function, its arguments as TYPE:VALUE.
+    /// Objects, archives and shared libraries, the function (`main` if there are files only), its arguments as TYPE:VALUE.
     ///
     /// TYPE is one of i8 i16 i32 i64 u8 u16 u32 u64 f32 f64, or `str:TEXT`, `buf:TYPE:1,2,3`, `zeros:TYPE:COUNT`, `file:PATH`,
     /// which pass pointers. A member of an archive is `libx.a(x.so)`, of a wheel, zip or tar file `x.whl:folder/x.so`.
@@ -139,9 +139,15 @@ impl Run {
         self.calling.report(&times, out)
     }
 
-    /// Objects, function and arguments: what looks like arguments at the end, the word before, and the rest.
+    /// Objects, function and arguments: what looks like arguments at the end, the word before, and the rest. If that word is the name of a
+    /// file, as those of objects are, it is one of them, and they are a program.
     fn split(&self) -> Result<(Vec<PathBuf>, &str, &[String])> {
-        let (objects, function, arguments) = Argument::behind_function(&self.words, "OBJECT")?;
+        let (objects, function, arguments) = match self.words.as_slice() {
+            all @ [.., last] if last.contains(['.', '/']) && Path::new(last).is_file() => {
+                (all, "main", &[][..])
+            }
+            words => Argument::behind_function(words, "OBJECT")?,
+        };
         Ok((objects.iter().map(PathBuf::from).collect(), function, arguments))
     }
 
