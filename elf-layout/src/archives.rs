@@ -13,6 +13,7 @@ mod index;
 mod meaning;
 mod names;
 mod read;
+mod string;
 mod table;
 mod taken;
 mod undefined;

@@ -69,16 +69,22 @@ impl<'s> NameTable<'s> {
 
 /// Multiplicative, eight bytes at a time, mixed at the end so that low bits depend on all.
 pub(crate) fn hash(bytes: &[u8]) -> u64 {
-    const PRIME: u64 = 0x0000_0100_0000_01b3;
     let (words, tail) = bytes.as_chunks::<8>();
-    let start = 0xcbf2_9ce4_8422_2325u64 ^ bytes.len() as u64;
-    let hash = words.iter().fold(start, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
-    let hash = tail.iter().fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-    mix(hash)
+    let hash = words.iter().fold(START, |hash, word| mix(hash ^ u64::from_le_bytes(*word)));
+    let tail = tail.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte));
+    end(hash, tail, bytes.len())
+}
+
+/// The hash of what has no bytes yet.
+pub(crate) const START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The hash of so many bytes, of which the last, up to seven, are in `tail`.
+pub(crate) const fn end(hash: u64, tail: u64, length: usize) -> u64 {
+    mix(mix(hash ^ tail) ^ length as u64)
 }
 
 /// Spreads every bit over the whole word.
-const fn mix(hash: u64) -> u64 {
+pub(crate) const fn mix(hash: u64) -> u64 {
     let hash = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^ (hash >> 32)
 }

@@ -1,5 +1,6 @@
 //! What symbols mean to other objects, and why members are looked for.
 
+use super::string::hash_string;
 use super::table::Hash;
 use core::fmt;
 use elf_core::names::{SHN_COMMON, SHN_X86_64_LCOMMON, STB_LOCAL, STB_WEAK, STT_FUNC};
@@ -93,15 +94,21 @@ pub(super) fn globals<'a>(
     table: &SymbolTable<'a>,
     mut each: impl FnMut(Global<'a>) -> Result<(), elf_core::Error>,
 ) -> Result<(), elf_core::Error> {
-    // of most objects no name has one
-    let have_versions = table.names().as_bytes().contains(&b'@');
+    let names = table.names().as_bytes();
     let symbols = table.symbols().slice(1, table.len()).unwrap_or(Table::empty());
     let mut index = 0u32;
     symbols.try_for_each(|symbol| {
         index = index.saturating_add(1);
         let Some(meaning) = Meaning::of(&symbol) else { return Ok(()) };
-        let name = table.name_of(&symbol)?;
-        let version = if have_versions { name.version() } else { None };
-        each(Global { index, name, hash: Hash::of(name), meaning, version })
+        let rest = usize::try_from(symbol.name).ok().and_then(|start| names.get(start..));
+        let found = rest.and_then(|rest| Some((rest, hash_string(rest)?)));
+        let found = found.and_then(|(rest, found)| Some((rest.get(..found.length)?, found)));
+        let (name, hash, may_have_version) = match found {
+            Some((name, found)) => (Name(name), Hash::from(found), found.may_have_version),
+            // no name in an empty table, or an error
+            None => (table.name_of(&symbol)?, Hash::of(Name::default()), false),
+        };
+        let version = if may_have_version { name.version() } else { None };
+        each(Global { index, name, hash, meaning, version })
     })
 }

@@ -1,5 +1,6 @@
 //! Numbers of names, found by hash, in memory that grows with them.
 
+use super::string::HashedString;
 use crate::hash;
 use alloc::vec::Vec;
 use elf_core::Name;
@@ -11,6 +12,12 @@ pub(super) struct Hash(u32);
 impl Hash {
     pub(super) fn of(name: Name<'_>) -> Self {
         Self(hash::hash(name.as_bytes()) as u32)
+    }
+}
+
+impl From<HashedString> for Hash {
+    fn from(string: HashedString) -> Self {
+        Self(string.hash as u32)
     }
 }
 
