@@ -1,19 +1,22 @@
 //! The objects that are linked: files, and those members of archives that somebody asks for.
 
+mod archives;
+
 use std::sync::mpsc::{self, Sender};
 
-use anyhow::{Context as _, Error, Result, bail};
+use anyhow::{Context as _, Result, bail};
 use archs::Architecture;
 use elf_core::{File, Foreign, Name, SymbolTable};
-use elf_layout::archives::{MemberError, MemberIndex, NameNumbers, Taken, UndefinedSymbols};
+use elf_layout::archives::{NameNumbers, Taken, UndefinedSymbols};
 use exec_core::sync::Mutex;
 use exec_core::threads::on_threads;
 
-use crate::at_once::{on_processors, processors};
+use crate::at_once::processors;
 use crate::explain::name_in;
 use crate::input::{Input, Part};
 use crate::machine::architecture;
 use crate::overlap;
+use archives::{Archive, Archives};
 
 /// Objects in the order of the command line, and what to call them.
 pub struct Objects<'a> {
@@ -36,8 +39,9 @@ impl<'a> Objects<'a> {
     /// # Errors
     /// If a file is no ELF file, an archive or a symbol table is damaged, there is no object, or no relocations for its machine.
     pub fn gather(inputs: &'a [Input], wanted: &[&str]) -> Result<Self> {
-        let gather = |checked| Gathering::of(inputs, wanted, checked);
-        let ((labels, files, undefined), tables) = check_beside(inputs, gather)?;
+        let archives = Archives::new(inputs);
+        let gather = |checked| Gathering::of(inputs, &archives, wanted, checked);
+        let ((labels, files, undefined), tables) = gather_beside(inputs, &archives, gather)?;
         let Some((first, label)) = files.first().zip(labels.first()) else {
             match inputs.first() {
                 None => bail!("no objects"),
@@ -108,23 +112,45 @@ fn check<'a>(file: &File<'a>) -> Result<Option<SymbolTable<'a>>> {
     Ok(file.symbol_table()?)
 }
 
-/// Gathers objects, which are checked meanwhile by another thread if there are many; with what [`check`] says of each.
-fn check_beside<'a, T>(
+/// What other threads do while objects are gathered.
+enum Job<'a> {
+    /// Reads an archive.
+    Read(usize),
+    /// Checks an object.
+    Check(usize, File<'a>),
+}
+
+/// Gathers objects. Other threads, if the inputs are large, read archives that it will come to, and check the objects; with what [`check`] says of
+/// each.
+fn gather_beside<'a, T>(
     inputs: &[Input],
+    archives: &Archives<'a>,
     gather: impl FnOnce(Sender<File<'a>>) -> Result<T>,
 ) -> Result<(T, Vec<Result<Option<SymbolTable<'a>>>>)> {
     /// So many bytes of inputs are many objects.
     const MANY: usize = 16 << 20;
     let bytes = inputs.iter().fold(0usize, |sum, input| sum.saturating_add(input.size()));
-    let count = if bytes < MANY { 1 } else { processors().min(2) };
+    let count = if bytes < MANY { 1 } else { processors() };
     let (files, received) = mpsc::channel();
     let checked = Mutex::new(Vec::new());
-    let each = |(number, file): (usize, File<'a>)| {
-        let table = check(&file);
-        checked.lock().push((number, table));
+    let each = |job| {
+        match job {
+            Job::Read(archive) => archives.read(archive),
+            Job::Check(number, file) => {
+                let table = check(&file);
+                checked.lock().push((number, table));
+            }
+        }
         true
     };
-    let (gathered, _) = on_threads(count, received.into_iter().enumerate(), each, || gather(files));
+    let check = received.into_iter().enumerate().map(|(number, file)| Job::Check(number, file));
+    let jobs = archives.unread().map(Job::Read).chain(check);
+    let gather = || {
+        let gathered = gather(files);
+        archives.stop();
+        gathered
+    };
+    let (gathered, _) = on_threads(count, jobs, each, gather);
     let mut checked = checked.into_inner();
     checked.sort_by_key(|(number, _)| *number);
     Ok((gathered?, checked.into_iter().map(|(_, table)| table).collect()))
@@ -144,22 +170,29 @@ struct Gathering<'a> {
 
 impl<'a> Gathering<'a> {
     /// Gathers the objects of a link, and hands each to who checks it.
-    fn of(inputs: &'a [Input], wanted: &[&str], checked: Sender<File<'a>>) -> Result<Gathered<'a>> {
+    fn of(
+        inputs: &'a [Input],
+        archives: &Archives<'a>,
+        wanted: &[&str],
+        checked: Sender<File<'a>>,
+    ) -> Result<Gathered<'a>> {
         let (labels, files, undefined) = (Vec::new(), Vec::new(), UndefinedSymbols::new());
         let mut gathering = Self { labels, files, undefined, checked };
         wanted.iter().for_each(|name| gathering.undefined.require(Name::from(*name)));
-        let (archives, mut searched) = Searched::all(inputs)?;
-        for (input, archive) in inputs.iter().zip(&archives) {
-            match archive.and_then(|number| searched.get_mut(number)) {
-                Some(archive) => gathering.archive(archive)?,
+        let mut taken = vec![Taken::new(); archives.len()];
+        for (input, archive) in inputs.iter().zip(archives.of_inputs()) {
+            match archive.and_then(|number| Some((number, taken.get_mut(number)?))) {
+                Some((number, taken)) => gathering.archive(archives.get(number)?, taken)?,
                 None if input.is_archive() => gathering.whole(&input.parts()?)?,
                 None => input.parts()?.iter().try_for_each(|part| gathering.part(part))?,
             }
         }
         let mut count = None;
         while count.replace(gathering.files.len()) != Some(gathering.files.len()) {
-            let group = searched.iter_mut().filter(|archive| archive.is_of_group);
-            group.into_iter().try_for_each(|archive| gathering.archive(archive))?;
+            let all = taken.iter_mut().enumerate();
+            for (number, taken) in all.filter(|(number, _)| archives.is_of_group(*number)) {
+                gathering.archive(archives.get(number)?, taken)?;
+            }
         }
         Ok((gathering.labels, gathering.files, gathering.undefined))
     }
@@ -179,8 +212,8 @@ impl<'a> Gathering<'a> {
     }
 
     /// Takes what is missing from an archive.
-    fn archive(&mut self, archive: &mut Searched<'a>) -> Result<()> {
-        let members = self.undefined.search_again(&archive.index, &mut archive.taken);
+    fn archive(&mut self, archive: &Archive<'a>, taken: &mut Taken) -> Result<()> {
+        let members = self.undefined.search_again(&archive.index, taken);
         let parts = members.into_iter().filter_map(|member| archive.parts.get(member));
         parts.into_iter().try_for_each(|part| {
             self.enter(File::parse(part.bytes).with_context(|| part.label.clone())?, part);
@@ -193,53 +226,5 @@ impl<'a> Gathering<'a> {
         self.files.push(file);
         // who gives up does not want it any more
         let _ = self.checked.send(file);
-    }
-}
-
-/// An archive that is searched for what is missing.
-struct Searched<'a> {
-    parts: Vec<Part<'a>>,
-    index: MemberIndex<&'a [u8]>,
-    taken: Taken,
-    is_of_group: bool,
-}
-
-impl<'a> Searched<'a> {
-    /// The archives among the inputs that are searched, each once however often it is given, and the number of that of each input.
-    fn all(inputs: &'a [Input]) -> Result<(Vec<Option<usize>>, Vec<Self>)> {
-        let mut different = Vec::<&Input>::new();
-        let mut number = |input: &'a Input| {
-            let known = different.iter().position(|other| other.is_same(input));
-            known.unwrap_or_else(|| {
-                different.push(input);
-                different.len() - 1
-            })
-        };
-        let is_searched = |input: &&Input| input.is_archive() && !input.is_whole();
-        let numbers =
-            inputs.iter().map(|input| Some(input).filter(is_searched).map(&mut number)).collect();
-        Ok((numbers, Self::each(&different)?))
-    }
-
-    /// Reads the symbols of archives, on all processors.
-    fn each(inputs: &[&'a Input]) -> Result<Vec<Self>> {
-        let mut found: Vec<_> = inputs.iter().map(|_| None).collect();
-        let each = |(input, found): (&&'a Input, &mut Option<_>)| {
-            *found = Some(Self::new(input));
-            true
-        };
-        on_processors(inputs.len(), inputs.iter().zip(&mut found), each);
-        found.into_iter().flatten().collect()
-    }
-
-    /// Reads the symbols of an archive.
-    fn new(input: &'a Input) -> Result<Self> {
-        let parts = input.parts()?;
-        let index = MemberIndex::new(parts.iter().map(|part| part.bytes).collect());
-        let index = index.map_err(|MemberError { member, error }| {
-            let label = parts.get(member).map(|part| part.label.clone());
-            Error::new(error).context(label.unwrap_or_default())
-        })?;
-        Ok(Self { parts, index, taken: Taken::new(), is_of_group: input.is_of_group() })
     }
 }
