@@ -91,6 +91,8 @@ fn check(says: &[Says]) {
             let address = layout.symbol(owner, 1).unwrap().at(BASE);
             for at in 0..says.len() {
                 assert_eq!(layout.definition(at, 1), Some((owner, 1)), "{says:?}");
+                assert_eq!(layout.is_definition(at, 1), at == owner, "{says:?}");
+                assert!(!layout.is_definition(at, 7777));
                 assert_eq!(layout.symbol(at, 1).map(|symbol| symbol.at(BASE)), Some(address));
                 assert_eq!(word(&image, layout.section(at, 1).unwrap()), address, "{says:?}");
             }
@@ -130,6 +132,30 @@ fn a_duplicate_names_both() {
     let quiet = object(WantsWeakly);
     let error = refused(&[&quiet, &object(Strong), &quiet, &object(Strong)], Options::default());
     assert_eq!(error.to_string(), "object 3: symbol 1 is defined in object 1 already");
+}
+
+#[test]
+fn answers_are_told_once() {
+    let wants = |names: &[&str]| {
+        let mut object = Object::new();
+        let data = object.section(".data", WRITE, 8, &[0; 64]);
+        for (at, name) in names.iter().enumerate() {
+            let symbol = object.undefined(name);
+            object.relocation(data, at as u64 * 8, R_X86_64_64, symbol, 0);
+        }
+        object.build()
+    };
+    let mut answer = |name: Name<'_>| match name.to_str()? {
+        "data" => Some(ExternalSymbol::new(0x1000)),
+        "function" => Some(ExternalSymbol::function(0x2000)),
+        _ => None,
+    };
+    let objects = [wants(&["data", "function"]), wants(&["function", "data"])];
+    plan(&objects, Options::default(), &mut answer, |layout| {
+        let mut answers: Vec<u64> = layout.unwrap().answers().collect();
+        answers.sort_unstable();
+        assert_eq!(answers, [0x1000, 0x2000]);
+    });
 }
 
 #[test]

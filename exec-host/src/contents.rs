@@ -3,6 +3,7 @@
 use crate::Host;
 use crate::external::External;
 use crate::symbols::LoadSymbols;
+use core::cell::OnceCell;
 use core::ops::Range;
 use elf_core::{Arch as _, Definition, File, SectionHeader, SegmentFlags};
 use elf_layout::{Layout, Segment, SymbolAddress};
@@ -59,8 +60,31 @@ pub(crate) fn moved(layout: &Layout<'_, '_, Host>, base: u64) -> Vec<Box<[(u64, 
 }
 
 /// Where symbols are that the objects do not define.
-pub(crate) fn externals(layout: &Layout<'_, '_, Host>) -> HashSet<u64> {
-    let of = |(object, file): (usize, &File<'_>)| -> Vec<u64> {
+pub(crate) struct Externals<'l> {
+    layout: &'l Layout<'l, 'l, Host>,
+    answers: OnceCell<HashSet<u64>>,
+    all: OnceCell<HashSet<u64>>,
+}
+
+impl<'l> Externals<'l> {
+    /// Those of a layout, which are looked for when somebody asks.
+    pub(crate) const fn new(layout: &'l Layout<'l, 'l, Host>) -> Self {
+        Self { layout, answers: OnceCell::new(), all: OnceCell::new() }
+    }
+
+    /// Whether one is at this address.
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        // symbols at fixed addresses are the rarer ones, and found where they are not defined
+        let answers = || self.layout.answers().collect();
+        let all = || undefined(self.layout).collect();
+        self.answers.get_or_init(answers).contains(&address)
+            || self.all.get_or_init(all).contains(&address)
+    }
+}
+
+/// The addresses of symbols that an object does not define, as far as they do not move with the image.
+fn undefined<'l>(layout: &'l Layout<'l, 'l, Host>) -> impl Iterator<Item = u64> + 'l {
+    let of = move |(object, file): (usize, &File<'_>)| -> Vec<u64> {
         let Ok(Some(table)) = file.symbol_table() else { return Vec::new() };
         let symbols = (0u32..).zip(table.symbols()).skip(table.first_global());
         let undefined = symbols.filter(|(_, symbol)| symbol.is_undefined());
@@ -70,7 +94,7 @@ pub(crate) fn externals(layout: &Layout<'_, '_, Host>) -> HashSet<u64> {
         });
         addresses.collect()
     };
-    layout.files().iter().enumerate().flat_map(of).collect()
+    layout.files().iter().enumerate().flat_map(of)
 }
 
 /// The segments of an image at `base`.

@@ -7,7 +7,7 @@
 use crate::Host;
 use crate::error::Error;
 use crate::machine::fragment;
-use crate::section_names::names_from;
+use crate::section_names::first_of_name;
 use crate::start::Start;
 use core::ffi::c_char;
 use elf_core::names::EM_ARM;
@@ -22,8 +22,8 @@ pub(crate) struct Fragments {
 }
 
 const CODE: SectionFlags = SectionFlags::ALLOC.union(SectionFlags::EXECINSTR);
-const FIRST: &[u8] = b".init\0";
-const LAST: &[u8] = b".fini\0";
+const FIRST: [u8; 6] = *b".init\0";
+const LAST: [u8; 6] = *b".fini\0";
 const _: () = assert!(fragment::END.len() as u64 <= FRAGMENT_ROOM);
 
 impl Fragments {
@@ -81,7 +81,7 @@ impl Fragments {
         let files = objects.iter().filter_map(|&object| Some((object, files.get(object)?)));
         files.flat_map(|(object, file)| {
             (0u32..).zip(file.sections()).filter_map(move |(section, header)| {
-                let is_first = || names_from(file, &header).starts_with(FIRST);
+                let is_first = || first_of_name(file, &header) == Some(FIRST);
                 is_one(file, &header).then(|| (object, section, header, is_first()))
             })
         })
@@ -128,8 +128,7 @@ pub(crate) fn is_one(file: &File<'_>, header: &SectionHeader) -> bool {
     if header.flags & CODE != CODE || header.size == 0 {
         return false;
     }
-    let name = names_from(file, header);
-    name.starts_with(FIRST) || name.starts_with(LAST)
+    matches!(first_of_name(file, header), Some(FIRST | LAST))
 }
 
 /// Whether a section has Thumb code, of which no end is known here: a fragment does not say how many registers it has put on the stack.

@@ -82,7 +82,10 @@ impl LinkedImage {
         let calls = Calls::collect(layout, &notable.calls, &bytes, base, &code)?;
         unwind::check(layout, &bytes, base, &code)?;
         let files = layout.files().iter().map(|file| file.bytes());
-        let exports = Exports::collect(files, &globals(layout, base), &code, &[]);
+        let exports =
+            Exports::collect(files, &globals(layout, base), &code, &[], |object, symbol| {
+                layout.is_definition(object, symbol)
+            });
         let tables = layout.unwinding_tables();
         let unwinding_tables = tables.map(|(offset, _)| base.wrapping_add(offset)).collect();
         let segments = layout.segments().collect();

@@ -2,12 +2,11 @@
 
 use crate::Host;
 use crate::c_library;
-use crate::contents::externals;
+use crate::contents::Externals;
 use crate::error::Error;
-use crate::section_names::names_from;
+use crate::section_names::first_of_name;
 use crate::start::Start;
 use crate::word;
-use core::cell::OnceCell;
 use core::ops::Range;
 use elf_core::names::{SHT_FINI_ARRAY, SHT_INIT_ARRAY, SHT_PREINIT_ARRAY, SHT_PROGBITS};
 use elf_core::{File, Name, SectionFlags, SectionHeader};
@@ -61,7 +60,7 @@ impl Calls {
         code: &[Range<u64>],
     ) -> Result<Self, Error> {
         let (mut initialize, mut finalize) = (Vec::new(), Vec::new());
-        let others = OnceCell::new();
+        let others = Externals::new(layout);
         for &object in objects {
             let Some(file) = layout.files().get(object) else { continue };
             let mut next = 0u32;
@@ -86,7 +85,7 @@ impl Calls {
                     words.filter(|address| !matches!(*address, 0 | word::MAX)).collect();
                 let is_sound = |address: &&u64| {
                     let is_own = code.iter().any(|range| range.contains(address));
-                    is_own || others.get_or_init(|| externals(layout)).contains(address)
+                    is_own || others.contains(**address)
                 };
                 if let Some(&address) = addresses.iter().find(|address| !is_sound(address)) {
                     return Err(Error::Initializer {
@@ -166,12 +165,13 @@ impl Calls {
 
 /// Whether a section may be an array of functions to call.
 pub(crate) fn may_have_calls(file: &File<'_>, header: &SectionHeader) -> bool {
-    let begins_with = |list: &[u8]| names_from(file, header).starts_with(list);
     // most are writable; of constants by clang, and of Rust, they are read-only
     header.flags & (ALLOC | EXECINSTR) == ALLOC
         && match header.r#type {
             SHT_PREINIT_ARRAY | SHT_INIT_ARRAY | SHT_FINI_ARRAY => true,
-            SHT_PROGBITS => begins_with(b".ctors") || begins_with(b".dtors"),
+            SHT_PROGBITS => {
+                matches!(first_of_name::<6>(file, header).as_ref(), Some(b".ctors" | b".dtors"))
+            }
             _ => false,
         }
 }

@@ -432,14 +432,13 @@ impl Loader {
         let looks_up = links.looks_up();
         let (contents, registered) = at_once::beside(
             layout,
-            || Contents::of(layout, base, &variables, looks_up),
             || {
-                let registered = relocated.check(notable)?.protect()?.register(&self.observers)?;
-                Ok::<_, Error>((registered, Sections::of(layout, base)))
+                let contents = Contents::of(layout, base, &variables, looks_up);
+                (contents, Sections::of(layout, base))
             },
+            || relocated.check(notable)?.protect()?.register(&self.observers),
         );
-        let (registered, sections) = registered?;
-        Ok(registered.into_parts((contents, sections), variables, links))
+        Ok(registered?.into_parts(contents, variables, links))
     }
 
     /// Takes memory for a layout, that which is there `ahead` if it will do.

@@ -243,7 +243,8 @@ impl<B: AsRef<[u8]>> Module<B> {
         if let Some(names) = names {
             return names.exports();
         }
-        self.exports.get_or_init(|| Exports::collect(self.bytes(), globals, code, variables))
+        let all = |_, _| true;
+        self.exports.get_or_init(|| Exports::collect(self.bytes(), globals, code, variables, all))
     }
 
     pub(crate) const fn parts(&self) -> &Arc<Parts> {

@@ -2,7 +2,7 @@
 
 use crate::{fragments, initialize};
 use elf_core::names::SHT_NOBITS;
-use elf_core::{File, SectionFlags, SectionHeader};
+use elf_core::{Error, File, Foreign, SectionFlags, SectionHeader};
 
 /// What code asks of the stack.
 const STACK_NOTE: &[u8] = b".note.GNU-stack";
@@ -16,13 +16,16 @@ pub(crate) struct Own {
     stack: Option<u32>,
     loaded: u64,
     filled: u64,
+    /// The error of an object without machine code.
+    pub(crate) slim_lto: Option<Error>,
 }
 
 impl Own {
     /// What a file has.
     pub(crate) fn of(file: &File<'_>) -> Self {
         let (mut own, mut index) = (Self::default(), 0u32);
-        for header in file.sections() {
+        // one loop for each class of files
+        file.sections().iter().for_each(|header| {
             own.fragments |= fragments::is_one(file, &header);
             own.calls |= initialize::may_have_calls(file, &header);
             own.variables |= header.flags.contains(SectionFlags::TLS);
@@ -35,8 +38,9 @@ impl Own {
             if own.stack.is_none() && is_executable_stack(file, &header) {
                 own.stack = Some(index);
             }
+            own.slim_lto = own.slim_lto.or_else(|| Foreign::slim_lto(file, &header));
             index = index.wrapping_add(1);
-        }
+        });
         // whatever headers say
         own.filled = own.filled.min(file.bytes().len() as u64);
         own

@@ -2,7 +2,11 @@
 
 use elf_core::{File, SectionHeader};
 
-/// The section names from that of a section on: nobody has to look for its end.
-pub(crate) fn names_from<'a>(file: &File<'a>, header: &SectionHeader) -> &'a [u8] {
-    file.section_names().as_bytes().get(header.name as usize..).unwrap_or_default()
+/// The first bytes of a section's name, and what follows in the table if it is shorter: nobody has to look for its end.
+pub(crate) fn first_of_name<const N: usize>(
+    file: &File<'_>,
+    header: &SectionHeader,
+) -> Option<[u8; N]> {
+    let rest = file.section_names().as_bytes().get(header.name as usize..)?;
+    rest.first_chunk().copied()
 }

@@ -19,17 +19,15 @@ mod registry;
 mod table;
 
 use crate::Host;
-use crate::contents::externals;
+use crate::contents::Externals;
 use crate::error::Error;
 use crate::word;
-use core::cell::OnceCell;
 use core::ops::Range;
 use elf_core::eh_frame::Places;
 use elf_image::Image;
 use elf_layout::Layout;
 use format::Unwinders;
 use registry::{Entered, Tables};
-use std::collections::HashSet;
 
 use table::Table;
 
@@ -48,7 +46,7 @@ pub(crate) fn check(
     base: u64,
     code: &[Range<u64>],
 ) -> Result<(), Error> {
-    let load = Load { layout, image, base, code, externals: OnceCell::new() };
+    let load = Load { layout, image, base, code, externals: Externals::new(layout) };
     for table in format::tables(layout, base) {
         let offset = table.address.wrapping_sub(base);
         let bytes = load.bytes(offset, table.size).unwrap_or_default();
@@ -78,7 +76,7 @@ struct Load<'l> {
     base: u64,
     code: &'l [Range<u64>],
     /// Where routines of others may be.
-    externals: OnceCell<HashSet<u64>>,
+    externals: Externals<'l>,
 }
 
 impl<'l> Load<'l> {
@@ -103,7 +101,7 @@ impl Places for Load<'_> {
 
     fn is_personality(&self, address: u64) -> bool {
         let is_own = self.code.iter().any(|range| range.contains(&address));
-        is_own || self.externals.get_or_init(|| externals(self.layout)).contains(&address)
+        is_own || self.externals.contains(address)
     }
 
     fn word(&self, address: u64) -> Option<u64> {

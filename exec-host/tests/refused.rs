@@ -51,6 +51,29 @@ fn code_on_the_stack() {
     );
 }
 
+/// Objects of GCC's `-flto`: `slim_object` is the fifth byte (lto-streamer.h).
+#[test]
+fn no_machine_code() {
+    let object = |name: &str, flags, data: &[u8]| {
+        let mut object = Object::new();
+        object.section(".text", CODE, 16, &[0xc3]);
+        object.section(name, flags, 1, data);
+        object
+    };
+    let own = ".gnu.lto_.lto.5f0c8c6a";
+    let error = refused(&object(own, SectionFlags::empty(), &[13, 0, 0, 0, 1, 0, 0, 0]));
+    assert!(matches!(error, Error::Elf { object: 0, .. }), "{error}");
+    assert!(error.to_string().contains("-ffat-lto-objects"), "{error}");
+    for other in [
+        object(own, SectionFlags::empty(), &[13, 0, 0, 0, 0, 0, 0, 0]),
+        object(own, SectionFlags::empty(), &[13, 0, 0, 0]),
+        object(own, READ, &[13, 0, 0, 0, 1]),
+        object(".gnu.lto_.opts", SectionFlags::empty(), &[13, 0, 0, 0, 1]),
+    ] {
+        assert!(load(&[&other.build()]).is_ok());
+    }
+}
+
 #[test]
 fn more_memory_than_there_is() {
     let mut object = Object::new();

@@ -1,12 +1,15 @@
 //! Work of several processors at once.
 
+use std::sync::OnceLock;
 use std::thread;
 
 use exec_core::threads::on_threads;
 
 /// How many processors there are for this process.
 pub fn processors() -> usize {
-    thread::available_parallelism().map_or(1, usize::from)
+    // is asked several times, and each reads files of control groups
+    static PROCESSORS: OnceLock<usize> = OnceLock::new();
+    *PROCESSORS.get_or_init(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
 /// Has up to `most` threads do `each` with the items, no more than there are processors. Gives whether all have succeeded.

@@ -107,8 +107,12 @@ pub fn parse(bytes: &[u8]) -> Result<File<'_>, elf_core::Error> {
 /// # Errors
 /// If it has no machine code, overlaps itself, or its symbol table is damaged.
 fn check<'a>(file: &File<'a>) -> Result<Option<SymbolTable<'a>>> {
-    Foreign::check_lto(file)?;
-    overlap::check(file)?;
+    let mut slim = None;
+    let overlap = overlap::check(file, |section| {
+        slim = slim.or_else(|| Foreign::slim_lto(file, section));
+    });
+    slim.map_or(Ok(()), Err)?;
+    overlap?;
     Ok(file.symbol_table()?)
 }
 

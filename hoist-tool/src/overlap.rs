@@ -4,7 +4,8 @@ use core::fmt::{self, Display};
 use core::ops::Range;
 
 use anyhow::{Result, bail};
-use elf_core::File;
+use elf_core::names::{SHT_CREL, SHT_REL, SHT_RELA};
+use elf_core::{File, SectionHeader};
 
 use crate::explain::section_name;
 use crate::printable::Printable;
@@ -17,23 +18,35 @@ enum Part {
     Section(u32),
 }
 
-/// Checks that the header, the section headers and the contents of all sections lie apart.
+/// Checks that the header, the section headers and the contents of all sections lie apart. `look` sees all section headers.
 ///
 /// # Errors
 /// If two of them share bytes: which, and where.
-pub fn check(file: &File<'_>) -> Result<()> {
+pub fn check(file: &File<'_>, mut look: impl FnMut(&SectionHeader)) -> Result<()> {
     let header = file.header();
     let table = file.sections().len() as u64 * u64::from(header.section_header_size);
     let mut parts = Vec::with_capacity(file.sections().len() + 2);
     parts.push((0..u64::from(header.header_size), Part::Header));
+    // compilers write relocations behind all else, each kind by rising offset: what is in two runs is sorted at once
+    let mut relocations = Vec::with_capacity(file.sections().len() / 2);
+    let mut index = 0u32;
+    file.sections().iter().for_each(|section| {
+        look(&section);
+        let end = section.offset.saturating_add(section.file_size());
+        let is_relocations = matches!(section.r#type, SHT_RELA | SHT_REL | SHT_CREL);
+        let part = (section.offset..end, Part::Section(index));
+        if is_relocations {
+            relocations.push(part)
+        } else {
+            parts.push(part)
+        }
+        index = index.wrapping_add(1);
+    });
+    parts.append(&mut relocations);
     parts.push((
         header.section_headers..header.section_headers.saturating_add(table),
         Part::SectionHeaders,
     ));
-    for (index, section) in (0u32..).zip(file.sections()) {
-        let end = section.offset.saturating_add(section.file_size());
-        parts.push((section.offset..end, Part::Section(index)));
-    }
     parts.retain(|(range, _)| !range.is_empty());
     parts.sort_by_key(|(range, _)| range.start);
     let overlap = parts.array_windows().find(|[(first, _), (second, _)]| second.start < first.end);

@@ -23,26 +23,25 @@ impl Foreign {
     /// # Errors
     /// [`ErrorKind::Foreign`] with [`SlimLto`](Self::SlimLto).
     pub fn check_lto(file: &File<'_>) -> Result<(), Error> {
-        // since GCC 10; two numbers of the version come first (`struct lto_section` of lto-streamer.h)
-        let is_slim = |section: &SectionHeader| {
-            let data = file.section_data(section).unwrap_or_default();
-            data.get(4).is_some_and(|&slim| slim != 0)
-        };
         let mut sections = file.sections().iter();
-        let slim = sections.find(|section| {
-            // most sections are loaded, or belong to one that is: their names are not read
-            let is_loaded = section.flags.contains(SectionFlags::ALLOC);
-            if is_loaded || section.r#type != SHT_PROGBITS {
-                return false;
-            }
-            let name = file.section_name(section).unwrap_or_default();
-            name.as_bytes().starts_with(b".gnu.lto_.lto.") && is_slim(section)
-        });
-        match slim {
-            Some(section) => {
-                Err(Error { at: section.offset, kind: ErrorKind::Foreign(Self::SlimLto) })
-            }
-            None => Ok(()),
+        sections.find_map(|section| Self::slim_lto(file, &section)).map_or(Ok(()), Err)
+    }
+
+    /// The error of an object without machine code if this is the section that says so, for those who look at all sections anyway.
+    #[must_use]
+    pub fn slim_lto(file: &File<'_>, section: &SectionHeader) -> Option<Error> {
+        // most sections are loaded, or belong to one that is: their names are not read
+        let is_loaded = section.flags.contains(SectionFlags::ALLOC);
+        if is_loaded || section.r#type != SHT_PROGBITS {
+            return None;
         }
+        let name = file.section_name(section).unwrap_or_default();
+        if !name.as_bytes().starts_with(b".gnu.lto_.lto.") {
+            return None;
+        }
+        // since GCC 10; two numbers of the version come first (`struct lto_section` of lto-streamer.h)
+        let data = file.section_data(section).unwrap_or_default();
+        let is_slim = data.get(4).is_some_and(|&slim| slim != 0);
+        is_slim.then_some(Error { at: section.offset, kind: ErrorKind::Foreign(Self::SlimLto) })
     }
 }

@@ -94,8 +94,10 @@ impl Read {
     pub(super) fn end(&mut self, file: &File<'_>, table: &SymbolTable<'_>, have_versions: bool) {
         let start = self.members.last().map_or(0, |member| member.globals);
         let own = self.globals.get(start..).unwrap_or_default();
-        let mut is_damaged = false;
-        for (section, header) in (0u32..).zip(file.sections()) {
+        let (mut is_damaged, mut next) = (false, 0u32);
+        file.sections().iter().for_each(|header| {
+            let section = next;
+            next = section.wrapping_add(1);
             // most are named by a symbol that other objects see
             let symbol = match is_comdat(file, &header) {
                 Ok(true) => own.binary_search_by_key(&header.info, |global| global.index).ok(),
@@ -112,7 +114,7 @@ impl Read {
                 Ok(false) => {}
                 Err(_) => is_damaged = true,
             }
-        }
+        });
         let (globals, groups) = (self.globals.len(), self.groups.len());
         let symbol_count = table.len();
         self.members.push(End { globals, groups, symbol_count, have_versions, is_damaged });

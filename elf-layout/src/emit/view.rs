@@ -6,7 +6,7 @@ use crate::model::features::INDIRECT_FUNCTIONS;
 use crate::model::layout::Layout;
 use crate::model::owner::owner;
 use crate::model::spans::{Group, Segment};
-use crate::model::storage::{GOT_SLOTS, Needs, SymbolState};
+use crate::model::storage::{GOT_SLOTS, Needs, SymbolSlot, SymbolState};
 use crate::model::stubs;
 use elf_core::names::STB_LOCAL;
 use elf_core::{Arch, Definition, Name, SectionFlags, SegmentFlags, Slot};
@@ -163,6 +163,25 @@ impl<A: Arch> Layout<'_, '_, A> {
     #[must_use]
     pub fn definition(&self, object: usize, symbol: u32) -> Option<(usize, u32)> {
         owner(self.objects, self.slot(object, symbol)?.definition)
+    }
+
+    /// The addresses that the caller has answered with for symbols that no object defines, those of thread-local variables apart.
+    pub fn answers(&self) -> impl Iterator<Item = u64> + '_ {
+        let is_answer = |slot: &&SymbolSlot| {
+            matches!(slot.state, SymbolState::External | SymbolState::ExternalFunction)
+                && matches!(slot.group, Group::Absolute)
+        };
+        let thumb = |slot: &SymbolSlot| u64::from(A::HAS_STATES && slot.needs.has(Needs::THUMB));
+        let slots = self.special_definitions().map(|(_, slot)| slot);
+        slots.filter(is_answer).map(move |slot| slot.value | thumb(slot))
+    }
+
+    /// Whether symbol `symbol` of object `object` is the [definition](Self::definition) that was taken.
+    #[must_use]
+    pub fn is_definition(&self, object: usize, symbol: u32) -> bool {
+        let first = self.objects.get(object).map_or(0, |object| object.first_symbol);
+        let id = first.saturating_add(symbol as usize);
+        self.slot(object, symbol).is_some_and(|slot| slot.definition as usize == id)
     }
 
     /// The first symbol of this name that an object defines and others may see, as object and index.

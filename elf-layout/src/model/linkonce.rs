@@ -13,5 +13,5 @@ pub(crate) fn is_linkonce(file: &File<'_>, section: &SectionHeader) -> bool {
     }
     let name = usize::try_from(section.name).unwrap_or(usize::MAX);
     let name = file.section_names().as_bytes().get(name..).unwrap_or_default();
-    name.starts_with(b".gnu.linkonce.")
+    name.first_chunk() == Some(b".gnu.linkonce.")
 }

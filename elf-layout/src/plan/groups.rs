@@ -64,9 +64,12 @@ fn discard_members(
         discard(index);
         return Ok(());
     };
+    let count = file.sections().len();
     // flags come first
     for member in words.skip(1) {
-        file.section(member)?;
+        if member as usize >= count {
+            file.section(member)?;
+        }
         discard(member);
     }
     Ok(())

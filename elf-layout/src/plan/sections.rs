@@ -126,7 +126,7 @@ pub(crate) fn room(file: &File<'_>, header: &SectionHeader, slot: &SectionSlot) 
 /// Whether a section tells how to unwind.
 fn is_unwinding(file: &File<'_>, header: &SectionHeader) -> bool {
     let constant = header.flags & (ALLOC | WRITE | EXECINSTR) == ALLOC;
-    constant && file.section_name(header).is_ok_and(|name| name == ".eh_frame")
+    constant && file.section_names().is(header.name, ".eh_frame".into())
 }
 
 /// Bytes behind each section of code that is named `.init` or `.fini`: who wants to run these fragments of functions, which the start

@@ -69,11 +69,12 @@ impl<'a> Objects<'a> {
 fn parse_one<'a>((object, bytes): (usize, &&'a [u8])) -> Result<(File<'a>, Own), Error> {
     let damaged = |error| Error::Elf { object, error };
     let file = File::parse(bytes).map_err(|error| damaged(Foreign::explain(bytes, error)))?;
-    Foreign::check_lto(&file).map_err(damaged)?;
+    let own = Own::of(&file);
+    own.slim_lto.map_or(Ok(()), Err).map_err(damaged)?;
     // all hosts that there are have little-endian data; of what is for another machine the layout says so
     if file.encoding().is_big_endian() && file.header().machine == Host::MACHINE {
         return Err(Error::ByteOrder { object });
     }
     budget::check_names(object, &file)?;
-    Ok((file, Own::of(&file)))
+    Ok((file, own))
 }

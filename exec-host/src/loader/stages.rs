@@ -65,7 +65,9 @@ impl Contents {
         let (globals, segments) = (globals(layout, base), segments(layout, base));
         let names = looks_up.then(|| {
             let objects = layout.files().iter().map(|file| file.bytes());
-            let exports = Exports::collect(objects, &globals, &code(layout, base), variables);
+            let is_taken = |object, symbol| layout.is_definition(object, symbol);
+            let code = code(layout, base);
+            let exports = Exports::collect(objects, &globals, &code, variables, is_taken);
             Names::new(exports, &segments)
         });
         Self { globals, segments, names }

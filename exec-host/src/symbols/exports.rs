@@ -21,26 +21,29 @@ struct Export {
 
 impl Exports {
     /// Collects the global symbols of `objects` that are not hidden. `globals` are their addresses, 0 if there is none;
-    /// `code` is where functions are, `variables` are those that are thread-local.
+    /// `code` is where functions are, `variables` are those that are thread-local. Of a name that several objects define, all have the one address:
+    /// it is enough to see the symbol that `is_taken`, by numbers of object and symbol, if somebody knows.
     pub(crate) fn collect<'a>(
         objects: impl Iterator<Item = &'a [u8]>,
         globals: &[Box<[u64]>],
         code: &[Range<u64>],
         variables: &[(Box<[u8]>, External)],
+        is_taken: impl Fn(usize, u32) -> bool,
     ) -> Self {
         let mut exports = NameTable::default();
         let derived = |external| Export { external, size: None };
         for (name, variable) in variables {
             exports.entry(name, derived(*variable));
         }
-        for (bytes, addresses) in objects.zip(globals) {
+        for (object, (bytes, addresses)) in objects.zip(globals).enumerate() {
             let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
                 continue;
             };
-            let symbols = table.symbols().iter().skip(table.first_global());
-            for (symbol, &address) in symbols.zip(addresses) {
+            let symbols = (0u32..).zip(table.symbols()).skip(table.first_global());
+            for ((index, symbol), &address) in symbols.zip(addresses) {
                 let is_visible = matches!(symbol.visibility(), STV_DEFAULT | STV_PROTECTED);
-                if address == 0 || symbol.is_undefined() || !is_visible {
+                let is_defined = address != 0 && !symbol.is_undefined();
+                if !is_defined || !is_visible || !is_taken(object, index) {
                     continue;
                 }
                 let Ok(name) = table.name_of(&symbol) else { continue };

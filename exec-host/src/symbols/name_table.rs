@@ -2,7 +2,7 @@
 
 use core::ffi::CStr;
 use core::hash::BuildHasher as _;
-use std::hash::RandomState;
+use foldhash::fast::RandomState;
 
 /// Values by names.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ type Slot = (u32, u32);
 impl<T> Default for NameTable<T> {
     fn default() -> Self {
         let (texts, entries, slots) = (Vec::new(), Vec::new(), Vec::new());
-        Self { texts, entries, slots, hashing: RandomState::new() }
+        Self { texts, entries, slots, hashing: RandomState::default() }
     }
 }
 
