@@ -134,7 +134,9 @@ fn gather_beside<'a, T>(
     /// So many bytes of inputs are many objects.
     const MANY: usize = 16 << 20;
     let bytes = inputs.iter().fold(0usize, |sum, input| sum.saturating_add(input.size()));
-    let count = if bytes < MANY { 1 } else { processors() };
+    // this one, and one for each archive, or for what is checked
+    let most = archives.len().max(1).saturating_add(1);
+    let count = if bytes < MANY { 1 } else { processors().min(most) };
     let (files, received) = mpsc::channel();
     let checked = Mutex::new(Vec::new());
     let each = |job| {

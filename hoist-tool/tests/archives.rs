@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use elf_core::names::SHT_SYMTAB;
 use hoist_tool::budget::Limits;
 use hoist_tool::input::{Input, read_all};
 use hoist_tool::objects::Objects;
@@ -125,9 +126,56 @@ fn ours(folder: &Path, files: &[&str], how: How) -> Vec<String> {
     let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(file)).collect();
     let inputs = read_all(&paths, Limits::default()).expect("files");
     let how = |input: Input| input.whole(how == How::Whole).group(how == How::Group);
-    let inputs: Vec<Input> = inputs.into_iter().map(how).collect();
-    let objects = Objects::gather(&inputs, &[]).expect("objects");
-    (0..objects.files().len()).map(|index| member(objects.label(index))).collect()
+    let mut inputs: Vec<Input> = inputs.into_iter().map(how).collect();
+    let taken = |inputs: &[Input]| -> Vec<String> {
+        let objects = Objects::gather(inputs, &[]).expect("objects");
+        (0..objects.files().len()).map(|index| member(objects.label(index))).collect()
+    };
+    let found = taken(&inputs);
+    inputs.push(how(large()));
+    assert_eq!(taken(&inputs), found, "by several threads");
+    found
+}
+
+/// An archive of a text, so large that others are read by several threads.
+fn large() -> Input {
+    const SIZE: usize = 17 << 20;
+    let mut bytes = b"!<arch>\n".to_vec();
+    bytes.extend_from_slice(format!("text/           {:<32}{SIZE:<10}`\n", 0).as_bytes());
+    bytes.resize(bytes.len() + SIZE, b' ');
+    Input::of("large.a", bytes)
+}
+
+/// The first damaged archive of the command line is named, whoever has read it.
+#[test]
+fn a_damaged_member_is_named() {
+    if !have("a_damaged_member_is_named", &[("as", "--version"), ("ar", "--version")]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().expect("a folder");
+    let folder = &scratch.path().canonicalize().expect("a folder");
+    assemble(folder, &mut Numbers(3), true);
+    let (mut inputs, mut expected) = (vec![Input::read(folder.join("o0.o")).unwrap()], None);
+    for (number, is_damaged) in [false, false, true, false, true, false].into_iter().enumerate() {
+        archive(folder, &["ar", "rcs"], "x.a", 1..4);
+        let mut bytes = fs::read(folder.join("x.a")).unwrap();
+        if is_damaged {
+            let object = fs::read(folder.join("o2.o")).unwrap();
+            let start = bytes.windows(object.len()).position(|part| part == object).unwrap();
+            let file = elf_core::File::parse(&object).unwrap();
+            let symbols = file.sections().iter().position(|it| it.r#type == SHT_SYMTAB).unwrap();
+            // the size of a symbol
+            let at = file.header().section_headers as usize + symbols * 64 + 56;
+            bytes[start + at] = 7;
+            expected.get_or_insert(format!("x{number}.a(o2.o)"));
+        }
+        inputs.push(Input::of(format!("x{number}.a"), bytes));
+    }
+    for is_large in [false, true] {
+        inputs.extend(is_large.then(large));
+        let refused = Objects::gather(&inputs, &[]).map(|_| ()).unwrap_err();
+        assert_eq!(Some(refused.to_string()), expected, "{refused:#}");
+    }
 }
 
 /// The name of an object without archive and folder.
