@@ -129,6 +129,7 @@ fn arrive(objects: &[&[u8]], outside: ExternalSymbol) -> [usize; 2] {
         assert_eq!(outside, ExternalSymbol::new(FAR), "{error}");
         return [0, 0];
     }
+    assert!(layout.answers().all(|answer| answer == outside.address), "with their state");
     let image = Image(image);
     let mut counts = [0, 0];
     for (object, file) in files.iter().enumerate() {
