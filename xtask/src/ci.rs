@@ -116,8 +116,6 @@ fn run(program: &Path, words: &[&str], logs: &Path) -> Result<Done> {
     step.arg("ci").arg("--report").arg(&report).arg("--").args(words);
     // both at the file's one offset, so that neither writes over the other
     step.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file);
-    // tables of lines are half of each test program, and tell nothing more of a test that fails
-    step.env("CARGO_PROFILE_DEV_DEBUG", "0");
     let status = step.status().with_context(|| format!("cannot start {name}"))?;
     let seconds = start.elapsed().as_secs();
     let report = report::read(&report).unwrap_or_else(|| Report::of_ended(status));
