@@ -12,7 +12,7 @@ use cudarc::driver::sys::{
 };
 use exec_core::{DeviceId, Sticky};
 
-use crate::driver::Driver;
+use crate::driver::{Driver, DriverId};
 use crate::error::Error;
 
 /// Results after which nothing works any more until the context is reset: of what a kernel did, or of the device itself. Among
@@ -57,7 +57,16 @@ unsafe impl Send for Context {}
 unsafe impl Sync for Context {}
 
 /// Contexts of this process, to find another device's memory by.
-static ALL: Mutex<Vec<(DeviceId, Weak<Context>)>> = Mutex::new(Vec::new());
+static ALL: Mutex<Vec<Known>> = Mutex::new(Vec::new());
+
+/// A context as long as somebody has it, and what tells it from others: these are not held, also for a moment, by who looks for one, so that
+/// whoever drops the last handle of a device has given its context back.
+struct Known {
+    id: DeviceId,
+    driver: DriverId,
+    device: CUdevice,
+    context: Weak<Context>,
+}
 
 impl Context {
     pub(crate) fn retain(driver: &Arc<Driver>, ordinal: u32) -> Result<Arc<Self>, Error> {
@@ -73,9 +82,9 @@ impl Context {
         unsafe { driver.cuDeviceGet(&raw mut device, number)? };
         // a device has one primary context: who resets it, does so for all
         let mut all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut others = all.iter().filter_map(|(_, context)| context.upgrade());
-        let is_this = |other: &Arc<Self>| other.device == device && other.driver.is(driver);
-        if let Some(context) = others.find(is_this) {
+        let driver_id = driver.id();
+        let same = all.iter().filter(|known| known.device == device && known.driver == driver_id);
+        if let Some(context) = same.filter_map(|known| known.context.upgrade()).next() {
             return Ok(context);
         }
         let mut concurrent: c_int = 0;
@@ -97,15 +106,16 @@ impl Context {
             host_sees_managed: concurrent != 0,
             transfers: Mutex::new(None),
         });
-        all.retain(|(_, context)| context.strong_count() > 0);
-        all.push((context.id, Arc::downgrade(&context)));
+        all.retain(|known| known.context.strong_count() > 0);
+        let known = Arc::downgrade(&context);
+        all.push(Known { id: context.id, driver: driver_id, device, context: known });
         Ok(context)
     }
 
     /// The context of another device of this crate.
     pub(crate) fn of(id: DeviceId) -> Option<Arc<Self>> {
         let all = ALL.lock().unwrap_or_else(PoisonError::into_inner);
-        all.iter().find(|(other, _)| *other == id).and_then(|(_, context)| context.upgrade())
+        all.iter().find(|known| known.id == id).and_then(|known| known.context.upgrade())
     }
 
     /// Makes the context this thread's.

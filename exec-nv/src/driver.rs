@@ -22,6 +22,10 @@ const OLDEST: CudaVersion = CudaVersion::new(12, 0);
 /// `CUDA_ERROR_NO_DEVICE`.
 const NO_DEVICE: u32 = 100;
 
+/// Which library of this process a driver is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DriverId(Option<usize>);
+
 /// The CUDA driver, initialised.
 pub struct Driver {
     functions: Functions,
@@ -115,10 +119,9 @@ impl Driver {
         Ok(u32::try_from(count).unwrap_or(0))
     }
 
-    /// Whether both are of one library in this process.
-    pub(crate) fn is(&self, other: &Self) -> bool {
-        let init = |driver: &Self| driver.functions.cuInit.map(|function| function as usize);
-        init(self) == init(other)
+    /// The same of all that are of one library in this process.
+    pub(crate) fn id(&self) -> DriverId {
+        DriverId(self.functions.cuInit.map(|function| function as usize))
     }
 
     pub(crate) const fn functions(&self) -> &Functions {
