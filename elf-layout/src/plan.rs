@@ -229,6 +229,7 @@ fn place_additions<A: Arch>(
         }
         if slot.is_indirect() {
             check(id as u32, slot, spans, objects)?;
+            found.indirect = true;
             slot.needs = slot.needs.with(Needs::STUB);
         }
         if slot.needs.has(Needs::ANY_GOT) || slot.is_indirect() {

@@ -58,6 +58,7 @@ impl<A: Arch> Layout<'_, '_, A> {
 
     /// The symbols that are defined in this state, with their numbers.
     fn defined_as(&self, state: SymbolState) -> impl Iterator<Item = (u32, &SymbolSlot)> {
-        self.special_definitions().filter(move |(_, slot)| slot.state == state)
+        let definitions = self.found.indirect.then(|| self.special_definitions());
+        definitions.into_iter().flatten().filter(move |(_, slot)| slot.state == state)
     }
 }

@@ -248,7 +248,9 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// [`write`](Self::write).
     pub fn copies(&self) -> impl Iterator<Item = CopyEntry> + '_ {
         let symbols = Symbols::new(self, 0, 0..self.symbols.len(), 0);
-        self.special_definitions().filter_map(move |(id, slot)| {
+        let has_any = self.spans.group(Group::Copies).size > 0;
+        let definitions = has_any.then(|| self.special_definitions()).into_iter().flatten();
+        definitions.filter_map(move |(id, slot)| {
             let offset = symbols.copy(slot)?;
             let (object, symbol) = owner(self.objects, id)?;
             Some(CopyEntry { object, symbol, address: slot.value, offset })

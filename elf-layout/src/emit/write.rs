@@ -49,6 +49,9 @@ impl<A: Arch> Layout<'_, '_, A> {
     /// As [`write`](Self::write).
     pub fn write_tls_block(&self, image: &mut [u8], base: u64) -> Result<(), Error> {
         let mut part = ImagePart::whole(self.check(image, base)?, base);
+        if self.spans.group(Group::TlsData).size == 0 {
+            return Ok(());
+        }
         self.write_sections(&mut part, |slot| slot.state == SectionState::Placed(Group::TlsData))
     }
 

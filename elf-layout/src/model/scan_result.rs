@@ -39,6 +39,8 @@ pub(crate) struct ScanResult {
     pub(crate) target2: Target2,
     /// What instructions may be relaxed by.
     pub(crate) bounds: Bounds,
+    /// Whether some symbol is an indirect function, or may be replaced.
+    pub(crate) indirect: bool,
     /// Symbols of which the image has more than what their sections hold.
     pub(crate) special: SymbolRange,
 }
@@ -57,6 +59,8 @@ impl ScanResult {
             reach,
             // of symbols, each of which is noted by itself
             special: _,
+            // known behind the scan
+            indirect: _,
             // known before the scan
             handle: _,
             header: _,
