@@ -81,7 +81,7 @@ impl LinkedImage {
         Fragments::refuse(layout, &notable.fragments)?;
         let calls = Calls::collect(layout, &notable.calls, &bytes, base, &code)?;
         unwind::check(layout, &bytes, base, &code)?;
-        let files = layout.files().iter().map(|file| file.bytes());
+        let files = layout.files().iter().copied().map(Some);
         let exports =
             Exports::collect(files, &globals(layout, base), &code, &[], |object, symbol| {
                 layout.is_definition(object, symbol)

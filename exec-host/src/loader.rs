@@ -432,13 +432,14 @@ impl Loader {
         let looks_up = links.looks_up();
         let (contents, registered) = at_once::beside(
             layout,
+            || Contents::of(layout, base, &variables, looks_up),
             || {
-                let contents = Contents::of(layout, base, &variables, looks_up);
-                (contents, Sections::of(layout, base))
+                let registered = relocated.check(notable)?.protect()?.register(&self.observers)?;
+                Ok::<_, Error>((registered, Sections::of(layout, base)))
             },
-            || relocated.check(notable)?.protect()?.register(&self.observers),
         );
-        Ok(registered?.into_parts(contents, variables, links))
+        let (registered, sections) = registered?;
+        Ok(registered.into_parts((contents, sections), variables, links))
     }
 
     /// Takes memory for a layout, that which is there `ahead` if it will do.

@@ -244,7 +244,8 @@ impl<B: AsRef<[u8]>> Module<B> {
             return names.exports();
         }
         let all = |_, _| true;
-        self.exports.get_or_init(|| Exports::collect(self.bytes(), globals, code, variables, all))
+        let objects = || self.bytes().map(|bytes| File::parse(bytes).ok());
+        self.exports.get_or_init(|| Exports::collect(objects(), globals, code, variables, all))
     }
 
     pub(crate) const fn parts(&self) -> &Arc<Parts> {

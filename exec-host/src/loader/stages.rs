@@ -64,7 +64,7 @@ impl Contents {
     ) -> Self {
         let (globals, segments) = (globals(layout, base), segments(layout, base));
         let names = looks_up.then(|| {
-            let objects = layout.files().iter().map(|file| file.bytes());
+            let objects = layout.files().iter().copied().map(Some);
             let is_taken = |object, symbol| layout.is_definition(object, symbol);
             let code = code(layout, base);
             let exports = Exports::collect(objects, &globals, &code, variables, is_taken);

@@ -24,7 +24,7 @@ impl Exports {
     /// `code` is where functions are, `variables` are those that are thread-local. Of a name that several objects define, all have the one address:
     /// it is enough to see the symbol that `is_taken`, by numbers of object and symbol, if somebody knows.
     pub(crate) fn collect<'a>(
-        objects: impl Iterator<Item = &'a [u8]>,
+        objects: impl Iterator<Item = Option<File<'a>>>,
         globals: &[Box<[u64]>],
         code: &[Range<u64>],
         variables: &[(Box<[u8]>, External)],
@@ -35,11 +35,10 @@ impl Exports {
         for (name, variable) in variables {
             exports.entry(name, derived(*variable));
         }
-        for (object, (bytes, addresses)) in objects.zip(globals).enumerate() {
-            let Ok(Some(table)) = File::parse(bytes).and_then(|file| file.symbol_table()) else {
-                continue;
-            };
-            let symbols = (0u32..).zip(table.symbols()).skip(table.first_global());
+        for (object, (file, addresses)) in objects.zip(globals).enumerate() {
+            let Some(table) = file.and_then(|file| file.symbol_table().ok()?) else { continue };
+            let first = table.first_global();
+            let symbols = (first as u32..).zip(table.symbols().iter().skip(first));
             for ((index, symbol), &address) in symbols.zip(addresses) {
                 let is_visible = matches!(symbol.visibility(), STV_DEFAULT | STV_PROTECTED);
                 let is_defined = address != 0 && !symbol.is_undefined();
