@@ -150,6 +150,12 @@ impl Input {
         thin.iter().fold(bytes.bytes().len(), |sum, member| sum.saturating_add(member.len()))
     }
 
+    /// Says that few of its bytes will be looked at from now on: the pages of a file that is mapped need not stay in memory.
+    pub fn done(&self) {
+        let bytes = &self.content.bytes;
+        bytes.done_with(0..bytes.bytes().len() as u64);
+    }
+
     /// Whether the file is an archive.
     #[must_use]
     pub fn is_archive(&self) -> bool {

@@ -2,8 +2,6 @@
 
 mod archives;
 
-use std::sync::mpsc::{self, Sender};
-
 use anyhow::{Context as _, Result, bail};
 use archs::Architecture;
 use elf_core::{File, Foreign, Name, SymbolTable};
@@ -18,11 +16,16 @@ use crate::machine::architecture;
 use crate::overlap;
 use archives::{Archive, Archives};
 
-/// Objects in the order of the command line, and what to call them.
+/// Objects that are checked.
 pub struct Objects<'a> {
+    chosen: Chosen<'a>,
+    tables: Vec<Option<SymbolTable<'a>>>,
+}
+
+/// Objects in the order of the command line, and what to call them.
+pub struct Chosen<'a> {
     labels: Vec<String>,
     files: Vec<File<'a>>,
-    tables: Vec<Option<SymbolTable<'a>>>,
     /// Which of their names are one.
     numbers: NameNumbers,
     machine: Architecture,
@@ -39,9 +42,84 @@ impl<'a> Objects<'a> {
     /// # Errors
     /// If a file is no ELF file, an archive or a symbol table is damaged, there is no object, or no relocations for its machine.
     pub fn gather(inputs: &'a [Input], wanted: &[&str]) -> Result<Self> {
+        Self::gather_beside(inputs, wanted, |_| ()).map(|(objects, ())| objects)
+    }
+
+    /// The same. This thread does something with the chosen objects, whatever is wrong with them, while other threads, if the inputs are
+    /// large, check them. Gives what came of that as well.
+    ///
+    /// # Errors
+    /// As [`gather`](Self::gather).
+    pub fn gather_beside<T>(
+        inputs: &'a [Input],
+        wanted: &[&str],
+        own: impl FnOnce(&Chosen<'a>) -> T,
+    ) -> Result<(Self, T)> {
+        let (chosen, archives) = Chosen::among(inputs, wanted)?;
+        let (tables, done) =
+            check_beside(&chosen.files, archives, threads(inputs), || own(&chosen));
+        let tables = tables.into_iter().zip(&chosen.labels);
+        let tables = tables
+            .map(|(table, label)| table.with_context(|| label.clone()))
+            .collect::<Result<_>>()?;
+        Ok((Self { chosen, tables }, done))
+    }
+
+    /// The files.
+    #[must_use]
+    pub fn files(&self) -> &[File<'a>] {
+        self.chosen.files()
+    }
+
+    /// Which names of the files are one.
+    #[must_use]
+    pub const fn numbers(&self) -> &NameNumbers {
+        self.chosen.numbers()
+    }
+
+    /// The machine of the first object; a layout refuses objects of others.
+    #[must_use]
+    pub const fn machine(&self) -> Architecture {
+        self.chosen.machine
+    }
+
+    /// What to call object `index`: `FILE` or `ARCHIVE(MEMBER)`.
+    #[must_use]
+    pub fn label(&self, index: usize) -> &str {
+        self.chosen.label(index)
+    }
+
+    /// The symbols of object `index`, if it has any.
+    #[must_use]
+    pub fn symbols(&self, index: usize) -> Option<&SymbolTable<'a>> {
+        self.tables.get(index)?.as_ref()
+    }
+
+    /// The name of symbol `symbol` of object `index`: that of its section, if it stands for one and has none itself.
+    #[must_use]
+    pub fn symbol_name(&self, index: usize, symbol: u32) -> Option<Name<'a>> {
+        let (file, table) = (self.files().get(index)?, self.symbols(index)?);
+        name_in(file, table, symbol, &table.get(symbol).ok()?).ok()
+    }
+}
+
+impl<'a> Chosen<'a> {
+    /// Chooses the objects; other threads, if the inputs are large, read archives that it will come to. Gives the archives as well.
+    fn among(inputs: &'a [Input], wanted: &[&str]) -> Result<(Self, Archives<'a>)> {
         let archives = Archives::new(inputs);
-        let gather = |checked| Gathering::of(inputs, &archives, wanted, checked);
-        let ((labels, files, undefined), tables) = gather_beside(inputs, &archives, gather)?;
+        let gather = || {
+            let gathered = Gathering::of(inputs, &archives, wanted);
+            archives.stop();
+            gathered
+        };
+        let read = |archive| {
+            archives.read(archive);
+            true
+        };
+        // this one, and one for each archive
+        let count = threads(inputs).min(archives.len().saturating_add(1));
+        let (gathered, _) = on_threads(count, archives.unread(), read, gather);
+        let Gathering { labels, files, undefined } = gathered?;
         let Some((first, label)) = files.first().zip(labels.first()) else {
             match inputs.first() {
                 None => bail!("no objects"),
@@ -49,11 +127,7 @@ impl<'a> Objects<'a> {
             }
         };
         let machine = architecture(first).with_context(|| label.clone())?;
-        let tables = tables.into_iter().zip(&labels);
-        let tables = tables
-            .map(|(table, label)| table.with_context(|| label.clone()))
-            .collect::<Result<_>>()?;
-        Ok(Self { labels, files, tables, numbers: undefined.into_numbers(), machine })
+        Ok((Self { labels, files, numbers: undefined.into_numbers(), machine }, archives))
     }
 
     /// The files.
@@ -68,29 +142,10 @@ impl<'a> Objects<'a> {
         &self.numbers
     }
 
-    /// The machine of the first object; a layout refuses objects of others.
-    #[must_use]
-    pub const fn machine(&self) -> Architecture {
-        self.machine
-    }
-
     /// What to call object `index`: `FILE` or `ARCHIVE(MEMBER)`.
     #[must_use]
     pub fn label(&self, index: usize) -> &str {
         self.labels.get(index).map_or("", String::as_str)
-    }
-
-    /// The symbols of object `index`, if it has any.
-    #[must_use]
-    pub fn symbols(&self, index: usize) -> Option<&SymbolTable<'a>> {
-        self.tables.get(index)?.as_ref()
-    }
-
-    /// The name of symbol `symbol` of object `index`: that of its section, if it stands for one and has none itself.
-    #[must_use]
-    pub fn symbol_name(&self, index: usize, symbol: u32) -> Option<Name<'a>> {
-        let (file, table) = (self.files.get(index)?, self.symbols(index)?);
-        name_in(file, table, symbol, &table.get(symbol).ok()?).ok()
     }
 }
 
@@ -116,74 +171,57 @@ fn check<'a>(file: &File<'a>) -> Result<Option<SymbolTable<'a>>> {
     Ok(file.symbol_table()?)
 }
 
-/// What other threads do while objects are gathered.
-enum Job<'a> {
-    /// Reads an archive.
-    Read(usize),
-    /// Checks an object.
-    Check(usize, File<'a>),
-}
-
-/// Gathers objects. Other threads, if the inputs are large, read archives that it will come to, and check the objects; with what [`check`] says of
-/// each.
-fn gather_beside<'a, T>(
-    inputs: &[Input],
-    archives: &Archives<'a>,
-    gather: impl FnOnce(Sender<File<'a>>) -> Result<T>,
-) -> Result<(T, Vec<Result<Option<SymbolTable<'a>>>>)> {
+/// How many threads are worth making for what the inputs hold, this one among them.
+fn threads(inputs: &[Input]) -> usize {
     /// So many bytes of inputs are many objects.
     const MANY: usize = 16 << 20;
     let bytes = inputs.iter().fold(0usize, |sum, input| sum.saturating_add(input.size()));
-    // this one, and one for each archive, or for what is checked
-    let most = archives.len().max(1).saturating_add(1);
-    let count = if bytes < MANY { 1 } else { processors().min(most) };
-    let (files, received) = mpsc::channel();
-    let checked = Mutex::new(Vec::new());
-    let each = |job| {
+    if bytes < MANY { 1 } else { processors() }
+}
+
+/// Has up to `count` threads, of which this one does its `own` first, check objects; archives are not needed any more, and are given back. What
+/// [`check`] says of each, and what came of the `own`.
+fn check_beside<'a, T>(
+    files: &[File<'a>],
+    archives: Archives<'_>,
+    count: usize,
+    own: impl FnOnce() -> T,
+) -> (Vec<Result<Option<SymbolTable<'a>>>>, T) {
+    enum Job<'f, 'a, 'i> {
+        Forget(Archives<'i>),
+        Check(usize, &'f File<'a>),
+    }
+    let checked = Mutex::new(Vec::with_capacity(files.len()));
+    let each = |job: Job<'_, 'a, '_>| {
         match job {
-            Job::Read(archive) => archives.read(archive),
+            Job::Forget(archives) => drop(archives),
             Job::Check(number, file) => {
-                let table = check(&file);
+                let table = check(file);
                 checked.lock().push((number, table));
             }
         }
         true
     };
-    let check = received.into_iter().enumerate().map(|(number, file)| Job::Check(number, file));
-    let jobs = archives.unread().map(Job::Read).chain(check);
-    let gather = || {
-        let gathered = gather(files);
-        archives.stop();
-        gathered
-    };
-    let (gathered, _) = on_threads(count, jobs, each, gather);
+    let checks = files.iter().enumerate().map(|(number, file)| Job::Check(number, file));
+    let jobs = core::iter::once(Job::Forget(archives)).chain(checks);
+    let (done, _) = on_threads(count, jobs, each, own);
     let mut checked = checked.into_inner();
     checked.sort_by_key(|(number, _)| *number);
-    Ok((gathered?, checked.into_iter().map(|(_, table)| table).collect()))
+    (checked.into_iter().map(|(_, table)| table).collect(), done)
 }
-
-/// Labels of objects, the objects, and what is known of their names.
-type Gathered<'a> = (Vec<String>, Vec<File<'a>>, UndefinedSymbols);
 
 /// What is known while objects are gathered.
 struct Gathering<'a> {
     labels: Vec<String>,
     files: Vec<File<'a>>,
     undefined: UndefinedSymbols,
-    /// Who checks them.
-    checked: Sender<File<'a>>,
 }
 
 impl<'a> Gathering<'a> {
-    /// Gathers the objects of a link, and hands each to who checks it.
-    fn of(
-        inputs: &'a [Input],
-        archives: &Archives<'a>,
-        wanted: &[&str],
-        checked: Sender<File<'a>>,
-    ) -> Result<Gathered<'a>> {
+    /// Gathers the objects of a link.
+    fn of(inputs: &'a [Input], archives: &Archives<'a>, wanted: &[&str]) -> Result<Self> {
         let (labels, files, undefined) = (Vec::new(), Vec::new(), UndefinedSymbols::new());
-        let mut gathering = Self { labels, files, undefined, checked };
+        let mut gathering = Self { labels, files, undefined };
         wanted.iter().for_each(|name| gathering.undefined.require(Name::from(*name)));
         let mut taken = vec![Taken::new(); archives.len()];
         for (input, archive) in inputs.iter().zip(archives.of_inputs()) {
@@ -200,7 +238,7 @@ impl<'a> Gathering<'a> {
                 gathering.archive(archives.get(number)?, taken)?;
             }
         }
-        Ok((gathering.labels, gathering.files, gathering.undefined))
+        Ok(gathering)
     }
 
     /// Takes an object that was asked for by itself.
@@ -230,7 +268,5 @@ impl<'a> Gathering<'a> {
     fn enter(&mut self, file: File<'a>, part: &Part<'a>) {
         self.labels.push(part.label.clone());
         self.files.push(file);
-        // who gives up does not want it any more
-        let _ = self.checked.send(file);
     }
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context as _, Result, bail};
 use exec_host::Module;
 use exec_host::program::{StartBlock, run_main, set_invocation_name};
+use exec_host::symbols::{Found, Symbols as _};
 
 /// The program, which is never unmapped: its threads may run as long as the process does.
 static PROGRAM: OnceLock<Arc<Module<&'static [u8]>>> = OnceLock::new();
@@ -26,7 +27,8 @@ pub(crate) unsafe fn announce(name: &OsStr) -> Result<()> {
     Ok(())
 }
 
-/// Runs a program of which the objects are loaded, up to the return of `main`: the exit status, with which the process is to end.
+/// Runs a program of which the objects are loaded, up to the return of `main`: the exit status, with which the process is to end. `release` is
+/// called when nobody looks at the objects any more, before any code of theirs runs.
 ///
 /// Destructors run when the process ends, however that comes about, after what the program registers with `atexit`.
 ///
@@ -39,6 +41,7 @@ pub(crate) unsafe fn run(
     module: Module<&'static [u8]>,
     name: &OsStr,
     words: &[OsString],
+    release: impl FnOnce(),
 ) -> Result<c_int> {
     extern "C" fn finish() {
         if let Some(module) = PROGRAM.get() {
@@ -54,7 +57,12 @@ pub(crate) unsafe fn run(
         (StartBlock::environment_of_process(), StartBlock::auxiliary_of_process());
     let start = StartBlock::new(&arguments, &environment, &auxiliary);
     // Free Pascal's `main` is the function that its start file calls when it has told the runtime of the program's units
-    if let (Ok(main), Ok(pascal)) = (module.function("main"), module.function("PASCALMAIN"))
+    let module = PROGRAM.get_or_init(|| Arc::new(module));
+    let shown = |name: &str| match Arc::clone(module).find(name.into()) {
+        Some(Found::Kept(external, _)) => Some(external.address()),
+        _ => None,
+    };
+    if let (Some(main), Some(pascal)) = (shown("main"), shown("PASCALMAIN"))
         && main == pascal
     {
         bail!(
@@ -63,9 +71,9 @@ pub(crate) unsafe fn run(
             name.display()
         );
     }
-    let module = PROGRAM.get_or_init(|| Arc::new(module));
     // SAFETY: libraries find the program's functions, as they do those of an executable; nothing here comes back to its variables.
     unsafe { module.interpose() };
+    release();
     // SAFETY: the function may run at any time; it is registered before the program registers anything.
     unsafe { libc::atexit(finish) };
     // SAFETY: the caller guarantees the program; what it is given is never freed.

@@ -13,6 +13,7 @@ use exec_host::symbols::{Symbols as _, from_fn};
 use exec_host::{Error, External, Host, Module};
 
 use crate::arguments::{ArchiveArguments, definition};
+use crate::at_once::on_processors;
 use crate::budget::Limits;
 use crate::call::Argument;
 use crate::calling::{Arguments, Calling};
@@ -20,7 +21,7 @@ use crate::explain::section_name;
 use crate::input::Input;
 use crate::libraries;
 use crate::loading::{Loading, Staying};
-use crate::objects::Objects;
+use crate::objects::{Chosen, Objects};
 use crate::printable::Printable;
 use crate::program;
 
@@ -81,8 +82,10 @@ impl Run {
         }
         let mut wanted = self.archives.wanted();
         wanted.push(function);
-        let objects = Objects::gather(&inputs, &wanted)?;
-        let module = Staying::from(self.load(&objects, libraries, &observers)?);
+        let (objects, loaded) = Objects::gather_beside(&inputs, &wanted, |chosen| {
+            self.load(chosen, libraries, &observers)
+        })?;
+        let module = Staying::from(loaded?.map_err(|error| explain(&objects, error))?);
         let mut arguments = Arguments::parse(words)?;
         let label = || objects.label(0).to_owned();
         // SAFETY: the user asks for the code to be run.
@@ -105,15 +108,25 @@ impl Run {
     ) -> Result<()> {
         let mut wanted = self.archives.wanted();
         wanted.push("main");
-        let objects = Objects::gather(inputs, &wanted)?;
-        let name = OsString::from(objects.label(0));
-        // SAFETY: no other thread runs.
-        unsafe { program::announce(&name)? };
-        let module = self.load(&objects, libraries, observers)?;
+        let load = |chosen: &Chosen<'static>| {
+            let name = OsString::from(chosen.label(0));
+            // SAFETY: other threads only look at objects.
+            unsafe { program::announce(&name)? };
+            anyhow::Ok((name, self.load(chosen, libraries, observers)?))
+        };
+        let (objects, loaded) = Objects::gather_beside(inputs, &wanted, load)?;
+        let (name, module) = loaded?;
+        let module = module.map_err(|error| explain(&objects, error))?;
         drop(objects);
         out.flush()?;
+        let release = || {
+            on_processors(inputs.len(), inputs.iter(), |input| {
+                input.done();
+                true
+            });
+        };
         // SAFETY: the user asks for the program to be run; the process ends with it.
-        let status = unsafe { program::run(module, &name, &self.program)? };
+        let status = unsafe { program::run(module, &name, &self.program, release)? };
         std::process::exit(status);
     }
 
@@ -151,13 +164,14 @@ impl Run {
         Ok((objects.iter().map(PathBuf::from).collect(), function, arguments))
     }
 
-    /// Loads the objects, with symbols of this process and of the libraries asked for.
+    /// Loads the objects, with symbols of this process and of the libraries asked for. What is wrong with them is for who knows them
+    /// better to [explain].
     fn load<'a>(
         &self,
-        objects: &Objects<'a>,
+        objects: &Chosen<'a>,
         libraries: Vec<Library>,
         observers: &[Arc<dyn Observer>],
-    ) -> Result<Module<&'a [u8]>> {
+    ) -> Result<Loaded<'a>> {
         let machine = objects.files().first().map_or(Host::MACHINE, |file| file.header().machine);
         if machine != Host::MACHINE {
             let name = |number| {
@@ -171,7 +185,7 @@ impl Run {
             );
         }
         let bytes = objects.files().iter().map(File::bytes);
-        // SAFETY: the user asks for the libraries; nothing else runs in this process.
+        // SAFETY: the user asks for the libraries; nothing else runs in this process than threads that look at objects.
         let process = unsafe { self.loading.process()? };
         let defined = |name: Name<'_>| {
             let (_, address) = self.define.iter().rev().find(|(own, _)| name == *own.as_str())?;
@@ -182,10 +196,12 @@ impl Run {
         if let Some(limit) = self.limits.limit {
             loader = loader.limit(limit);
         }
-        let module = loader.load_numbered(bytes, objects.numbers(), symbols);
-        module.map_err(|error| explain(objects, error))
+        Ok(loader.load_numbered(bytes, objects.numbers(), symbols))
     }
 }
+
+/// Objects that are loaded, or what is wrong with them.
+type Loaded<'a> = Result<Module<&'a [u8]>, Error>;
 
 /// What went wrong, with the names of file and section.
 fn explain(objects: &Objects<'_>, error: Error) -> anyhow::Error {
