@@ -72,37 +72,23 @@ pub(crate) fn threads_for(files: &[File<'_>]) -> usize {
     if share < 2 { 1 } else { processors().min(share) }
 }
 
-/// Does two things for a layout, the other one in another thread if there is much to do.
+/// Does two things for objects, the other one in another thread if there is much to do: then it is told when it shall end.
 pub(crate) fn beside<T: Send, R>(
-    layout: &Layout<'_, '_, Host>,
-    other: impl Fn() -> T + Sync,
+    files: &[File<'_>],
+    other: impl Fn(Option<&AtomicBool>) -> T + Sync,
     own: impl FnOnce() -> R,
 ) -> (T, R) {
-    if threads(layout) == 1 {
-        return (other(), own());
+    if threads_for(files) == 1 {
+        return (other(None), own());
     }
-    let other = &other;
+    let (shall_end, other) = (AtomicBool::new(false), &other);
     std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().spawn_scoped(scope, other);
-        let own = own();
-        // without a thread this one does it
-        let other = thread.ok().and_then(|thread| thread.join().ok()).unwrap_or_else(other);
-        (other, own)
-    })
-}
-
-/// Does something, and meanwhile in another thread something else, if there is that and a thread; it is told when it shall end.
-pub(crate) fn meanwhile<T: Send, R>(
-    other: Option<impl FnOnce(&AtomicBool) -> T + Send>,
-    own: impl FnOnce() -> R,
-) -> (Option<T>, R) {
-    let Some(other) = other else { return (None, own()) };
-    let shall_end = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        let thread = std::thread::Builder::new().spawn_scoped(scope, || other(&shall_end));
+        let thread = std::thread::Builder::new().spawn_scoped(scope, || other(Some(&shall_end)));
         let own = own();
         shall_end.store(true, Ordering::Relaxed);
-        (thread.ok().and_then(|thread| thread.join().ok()), own)
+        // without a thread this one does it
+        let done = thread.ok().and_then(|thread| thread.join().ok());
+        (done.unwrap_or_else(|| other(None)), own)
     })
 }
 

@@ -24,7 +24,7 @@ use core::sync::atomic::AtomicBool;
 use elf_core::{File, Name};
 use elf_layout::archives::NameNumbers;
 use elf_layout::{HeapStorage as Slots, ImageMode, Layout, Options, ThreadLocal};
-use files::{Objects, out_of_reach, parse};
+use files::{out_of_reach, parse};
 use room::{GRAIN, is_small, memory_for};
 use stages::{Allocated, Contents, Sections};
 use std::sync::Arc;
@@ -282,17 +282,21 @@ impl Loader {
         let numbers = found.as_ref().or(numbers);
         let given = objects.iter().map(AsRef::as_ref);
         let bytes: Vec<&[u8]> = given.chain(joined.iter().map(AsRef::as_ref)).collect();
-        let Objects { files, notable } = parse(&bytes)?;
+        let files = parse(&bytes)?;
         let mut slots = Slots::new();
         let access = if self.relaxes { ThreadLocal::LocalExec } else { ThreadLocal::AsCompiled };
         let in_arena = in_arena && !self.is_replaceable && is_small(&files);
         let how = How { access, in_arena, numbers };
-        let room = self.room_ahead(&files, &notable, in_arena || !links.are_to_process());
-        let ahead =
-            room.map(|(most, least)| move |end: &AtomicBool| Mapping::ahead(most, least, end));
-        let (memory, layout) =
-            at_once::meanwhile(ahead, || self.plan(&files, &mut slots, how, links));
-        let mut found = Found { notable, memory: memory.flatten() };
+        let is_elsewhere = in_arena || !links.are_to_process();
+        let look = |shall_end: Option<&AtomicBool>| {
+            let notable = Notable::of(&files)?;
+            let room = self.room_ahead(&notable, is_elsewhere).zip(shall_end);
+            let memory = room.and_then(|((most, least), end)| Mapping::ahead(most, least, end));
+            Ok::<_, Error>(Found { notable, memory })
+        };
+        let (found, layout) =
+            at_once::beside(&files, look, || self.plan(&files, &mut slots, how, links));
+        let mut found = found?;
         let mut layout = layout.map_err(|error| words::explain(error, &files, links))?;
         let mut finished = finish(&mut layout, &mut found, links);
         if let Err(refused) = &finished
@@ -341,21 +345,16 @@ impl Loader {
         let bytes = files.iter().zip(&changed);
         let bytes: Vec<&[u8]> =
             bytes.map(|(file, changed)| changed.as_deref().unwrap_or(file.bytes())).collect();
-        let (Objects { files, notable }, mut slots) = (parse(&bytes).ok()?, Slots::new());
-        let mut found = Found { notable, memory: None };
+        let (files, mut slots) = (parse(&bytes).ok()?, Slots::new());
+        let mut found = Found { notable: Notable::of(&files).ok()?, memory: None };
         let how = How { access: ThreadLocal::AsCompiled, in_arena, numbers: None };
         let mut layout = self.plan(&files, &mut slots, how, links).ok()?;
         finish(&mut layout, &mut found, links).ok()
     }
 
-    /// How many bytes of memory the image may take, and how many it will fill for certain, if there is enough to do for another thread to
-    /// bring in such memory while the objects are laid out.
-    fn room_ahead(
-        &self,
-        files: &[File<'_>],
-        notable: &Notable,
-        is_elsewhere: bool,
-    ) -> Option<(u64, u64)> {
+    /// How many bytes of memory the image may take, and how many it will fill for certain, if another thread may bring in such memory
+    /// while the objects are laid out.
+    fn room_ahead(&self, notable: &Notable, is_elsewhere: bool) -> Option<(u64, u64)> {
         let is_special = is_elsewhere
             || self.is_dual_mapped
             || self.is_huge
@@ -363,7 +362,7 @@ impl Loader {
             || self.source.is_some()
             // it will be refused
             || self.limit.is_some_and(|limit| notable.filled > limit);
-        if is_special || notable.filled < Mapping::LEAST_AHEAD || at_once::threads_for(files) == 1 {
+        if is_special || notable.filled < Mapping::LEAST_AHEAD {
             return None;
         }
         // GOT entries, stubs, and what is between sections
@@ -431,8 +430,8 @@ impl Loader {
         let relocated = allocated.relocate(notable, links)?;
         let looks_up = links.looks_up();
         let (contents, registered) = at_once::beside(
-            layout,
-            || Contents::of(layout, base, &variables, looks_up),
+            layout.files(),
+            |_| Contents::of(layout, base, &variables, looks_up),
             || {
                 let registered = relocated.check(notable)?.protect()?.register(&self.observers)?;
                 Ok::<_, Error>((registered, Sections::of(layout, base)))

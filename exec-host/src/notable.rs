@@ -1,15 +1,16 @@
 //! What few objects have, found once, when their headers are read: who wants it looks into those objects alone.
 
+use crate::error::Error;
 use crate::{fragments, initialize};
 use elf_core::names::SHT_NOBITS;
-use elf_core::{Error, File, Foreign, SectionFlags, SectionHeader};
+use elf_core::{File, Foreign, SectionFlags, SectionHeader};
 
 /// What code asks of the stack.
 const STACK_NOTE: &[u8] = b".note.GNU-stack";
 
 /// What an object has that few have.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Own {
+struct Own {
     fragments: bool,
     calls: bool,
     variables: bool,
@@ -17,12 +18,12 @@ pub(crate) struct Own {
     loaded: u64,
     filled: u64,
     /// The error of an object without machine code.
-    pub(crate) slim_lto: Option<Error>,
+    slim_lto: Option<elf_core::Error>,
 }
 
 impl Own {
     /// What a file has.
-    pub(crate) fn of(file: &File<'_>) -> Self {
+    fn of(file: &File<'_>) -> Self {
         let (mut own, mut index) = (Self::default(), 0u32);
         // one loop for each class of files
         file.sections().iter().for_each(|header| {
@@ -73,8 +74,22 @@ pub(crate) struct Notable {
 }
 
 impl Notable {
+    /// What the files of a load have.
+    ///
+    /// # Errors
+    /// [`Error::Elf`] of the first that has no machine code.
+    pub(crate) fn of(files: &[File<'_>]) -> Result<Self, Error> {
+        let mut notable = Self::default();
+        for (object, file) in files.iter().enumerate() {
+            let own = Own::of(file);
+            own.slim_lto.map_or(Ok(()), |error| Err(Error::Elf { object, error }))?;
+            notable.add(object, &own);
+        }
+        Ok(notable)
+    }
+
     /// Adds what object `object` has, which is the next.
-    pub(crate) fn add(&mut self, object: usize, own: &Own) {
+    fn add(&mut self, object: usize, own: &Own) {
         let lists = [
             (&mut self.fragments, own.fragments),
             (&mut self.calls, own.calls),

@@ -4,16 +4,9 @@ use crate::Host;
 use crate::at_once::processors;
 use crate::budget;
 use crate::error::Error;
-use crate::notable::{Notable, Own};
 use elf_core::{ApplyErrorKind, Arch as _, File, Foreign, Name, Role, find};
 use elf_layout::ErrorKind;
 use exec_core::threads::on_threads;
-
-/// The objects of a load.
-pub(super) struct Objects<'a> {
-    pub(super) files: Vec<File<'a>>,
-    pub(super) notable: Notable,
-}
 
 /// The name of the symbol that a relocation of the objects does not reach, and whether the place takes its address, not a distance.
 pub(super) fn out_of_reach<'a, B: AsRef<[u8]>>(
@@ -32,15 +25,11 @@ pub(super) fn out_of_reach<'a, B: AsRef<[u8]>>(
 }
 
 /// The headers of all objects, which are checked on all processors if there are many.
-pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Objects<'a>, Error> {
+pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Vec<File<'a>>, Error> {
     /// So many are taken at once.
     const MANY: usize = 64;
-    let mut all = Objects { files: Vec::with_capacity(objects.len()), notable: Notable::default() };
     if objects.len() <= MANY {
-        for object in (0..).zip(objects) {
-            all.add(parse_one(object)?);
-        }
-        return Ok(all);
+        return (0..).zip(objects).map(parse_one).collect();
     }
     let mut found: Vec<_> = objects.iter().map(|_| None).collect();
     let parts = (0..).step_by(MANY).zip(objects.chunks(MANY)).zip(found.chunks_mut(MANY));
@@ -51,30 +40,17 @@ pub(super) fn parse<'a>(objects: &[&'a [u8]]) -> Result<Objects<'a>, Error> {
         true
     };
     on_threads(processors(), parts, parse, || ());
-    for found in found.into_iter().flatten() {
-        all.add(found?);
-    }
-    Ok(all)
+    found.into_iter().flatten().collect()
 }
 
-impl<'a> Objects<'a> {
-    /// Adds the next object.
-    fn add(&mut self, (file, own): (File<'a>, Own)) {
-        self.notable.add(self.files.len(), &own);
-        self.files.push(file);
-    }
-}
-
-/// The headers of an object, and what it has that few have.
-fn parse_one<'a>((object, bytes): (usize, &&'a [u8])) -> Result<(File<'a>, Own), Error> {
+/// The headers of an object.
+fn parse_one<'a>((object, bytes): (usize, &&'a [u8])) -> Result<File<'a>, Error> {
     let damaged = |error| Error::Elf { object, error };
     let file = File::parse(bytes).map_err(|error| damaged(Foreign::explain(bytes, error)))?;
-    let own = Own::of(&file);
-    own.slim_lto.map_or(Ok(()), Err).map_err(damaged)?;
     // all hosts that there are have little-endian data; of what is for another machine the layout says so
     if file.encoding().is_big_endian() && file.header().machine == Host::MACHINE {
         return Err(Error::ByteOrder { object });
     }
     budget::check_names(object, &file)?;
-    Ok((file, own))
+    Ok(file)
 }
