@@ -15,7 +15,7 @@ impl Mapping {
     /// shall end. Nothing if there is no such room.
     ///
     /// Each page is touched. To have the system bring in many at once (`MADV_POPULATE_WRITE`) takes less time by itself, but locks the
-    /// memory of the process again and again, and a thread that maps some meanwhile waits for four milliseconds each time.
+    /// memory of the process again and again, and a thread that maps some meanwhile may wait for four milliseconds each time.
     pub(crate) fn ahead(most: u64, least: u64, shall_end: &AtomicBool) -> Option<Self> {
         let page = rustix::param::page_size();
         let size = usize::try_from(most).ok()?.checked_next_multiple_of(page)?;
