@@ -56,12 +56,12 @@ pub(crate) unsafe fn run(
     let (environment, auxiliary) =
         (StartBlock::environment_of_process(), StartBlock::auxiliary_of_process());
     let start = StartBlock::new(&arguments, &environment, &auxiliary);
-    // Free Pascal's `main` is the function that its start file calls when it has told the runtime of the program's units
     let module = PROGRAM.get_or_init(|| Arc::new(module));
     let shown = |name: &str| match Arc::clone(module).find(name.into()) {
         Some(Found::Kept(external, _)) => Some(external.address()),
         _ => None,
     };
+    // Free Pascal's `main` is the function that its start file calls when it has told the runtime of the program's units
     if let (Some(main), Some(pascal)) = (shown("main"), shown("PASCALMAIN"))
         && main == pascal
     {
